@@ -1,0 +1,1 @@
+//! The loop: what happens next in a session, how a stream becomes parts, which calls run, what is asked

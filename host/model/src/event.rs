@@ -1,0 +1,93 @@
+//! The one closed enum of everything observable. Only what is stored is announced; deltas are the exception that observers of a
+//! live stream need.
+
+use crate::budget::{Limit, Tokens};
+use crate::id::{MessageId, PartId, SessionId};
+use crate::message::{FinishReason, Message, Part};
+use crate::permission::{Ask, Reply};
+use crate::provider::ProviderFailure;
+use crate::session::Session;
+use rust_decimal::Decimal;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub enum Event {
+    SessionOpened {
+        info: Session,
+    },
+    MessageUpdated {
+        info: Message,
+    },
+    PartUpdated {
+        part: Arc<Part>,
+    },
+    /// Text that was added to a text or reasoning part and not yet stored.
+    PartDelta {
+        message: MessageId,
+        part: PartId,
+        kind: DeltaKind,
+        delta: String,
+    },
+    /// The part belongs to an attempt that was given up.
+    PartDropped {
+        part: Arc<Part>,
+    },
+    Asked {
+        ask: Ask,
+    },
+    Answered {
+        ask: Ask,
+        reply: Option<Reply>,
+    },
+    Retry {
+        session: SessionId,
+        attempt: u32,
+        next: Duration,
+        error: ProviderFailure,
+    },
+    Failed {
+        session: SessionId,
+        error: ProviderFailure,
+    },
+    Finished {
+        session: SessionId,
+        outcome: RunOutcome,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeltaKind {
+    Text,
+    Reasoning,
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    Done,
+    /// After all retries.
+    Failed(ProviderFailure),
+    Internal(String),
+    /// A person said no, or nobody was there to answer.
+    Denied(String),
+    Limit(Limit),
+    Interrupted,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunOutcome {
+    pub ending: Ending,
+    pub finish: FinishReason,
+    /// Text of the last assistant message.
+    pub text: String,
+    pub cost: Decimal,
+    pub tokens: Tokens,
+    pub steps: u32,
+}
+
+/// Whoever watches. Must not block for long: it stands in the way of the loop.
+pub trait EventSink: Send + Sync {
+    fn emit(&self, event: Event);
+}

@@ -1,0 +1,189 @@
+//! What a component could ever touch, and what one call may. Grants form a lattice: the grant in force is the meet of what the
+//! manifest asks for, what the user gave, what the parent has and what the call's scopes name.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Ordered: read-write holds read-only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Mode {
+    #[serde(rename = "ro")]
+    ReadOnly,
+    #[serde(rename = "rw")]
+    ReadWrite,
+}
+
+/// The upper bound of a component. An empty grant touches nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Grant {
+    /// Folder → mode; relative to the workspace (`.` = all of it), or absolute.
+    pub fs: BTreeMap<String, Mode>,
+    pub process: Programs,
+    pub env: AllowList,
+    pub secrets: AllowList,
+    pub limits: LimitsAsked,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Programs {
+    /// Names of programs; `*` = any.
+    pub programs: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AllowList {
+    pub allow: BTreeSet<String>,
+}
+
+/// Limits as written; the runtime's defaults stand where nothing is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsAsked {
+    /// Bytes of linear memory.
+    pub memory: Option<u64>,
+    /// Milliseconds of computing.
+    pub cpu_ms: Option<u64>,
+    /// Milliseconds from start to end, time in asks not counted.
+    pub wall_ms: Option<u64>,
+    /// Bytes of a result.
+    pub output: Option<u64>,
+}
+
+impl Grant {
+    /// What both allow.
+    #[must_use]
+    pub fn meet(&self, other: &Self) -> Self {
+        let mut fs = BTreeMap::new();
+        for (a, x, b, y) in self.fs.iter().flat_map(|(a, x)| other.fs.iter().map(move |(b, y)| (a, x, b, y))) {
+            if let Some(inner) = inner_of(a, b) {
+                fs.insert(inner.to_owned(), *x.min(y));
+            }
+        }
+        Self {
+            fs,
+            process: Programs { programs: meet_names(&self.process.programs, &other.process.programs) },
+            env: AllowList { allow: meet_names(&self.env.allow, &other.env.allow) },
+            secrets: AllowList { allow: meet_names(&self.secrets.allow, &other.secrets.allow) },
+            limits: self.limits.meet(&other.limits),
+        }
+    }
+
+    /// `self` allows nothing that `other` does not.
+    #[must_use]
+    pub fn within(&self, other: &Self) -> bool {
+        self.meet(other) == *self
+    }
+}
+
+impl LimitsAsked {
+    fn meet(&self, o: &Self) -> Self {
+        fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+            a.into_iter().chain(b).min()
+        }
+        Self {
+            memory: least(self.memory, o.memory),
+            cpu_ms: least(self.cpu_ms, o.cpu_ms),
+            wall_ms: least(self.wall_ms, o.wall_ms),
+            output: least(self.output, o.output),
+        }
+    }
+}
+
+/// The deeper of two folders where one holds the other. Lexical: both come from a manifest, neither is opened by this name.
+fn inner_of<'a>(a: &'a str, b: &'a str) -> Option<&'a str> {
+    let holds = |outer: &str, inner: &str| {
+        let outer = Path::new(outer);
+        outer == Path::new(".") && !inner.starts_with('/') || Path::new(inner).starts_with(outer)
+    };
+    if holds(a, b) {
+        Some(b)
+    } else if holds(b, a) {
+        Some(a)
+    } else {
+        None
+    }
+}
+
+fn meet_names(a: &BTreeSet<String>, b: &BTreeSet<String>) -> BTreeSet<String> {
+    if a.contains("*") {
+        return b.clone();
+    }
+    if b.contains("*") {
+        return a.clone();
+    }
+    a.intersection(b).cloned().collect()
+}
+
+/// What one call was permitted before it began, made from its scopes. An act that it covers is not asked for again; any other
+/// act is judged when it happens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallGrant {
+    /// Files, and folders with all below them.
+    pub reads: Vec<PathBuf>,
+    /// Files exactly.
+    pub writes: Vec<PathBuf>,
+    /// Shell lines, letter by letter.
+    pub commands: Vec<String>,
+}
+
+/// How a grant stands to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// Named by the call: permitted already.
+    Named,
+    /// Below a folder that the call names: the rules filter, nobody is asked.
+    Below,
+    Outside,
+}
+
+impl CallGrant {
+    #[must_use]
+    pub fn covers_read(&self, path: &Path) -> Coverage {
+        if self.reads.iter().chain(&self.writes).any(|p| p == path) {
+            return Coverage::Named;
+        }
+        if self.reads.iter().any(|p| path.starts_with(p)) { Coverage::Below } else { Coverage::Outside }
+    }
+
+    #[must_use]
+    pub fn covers_write(&self, path: &Path) -> bool {
+        self.writes.iter().any(|p| p == path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(fs: &[(&str, Mode)], programs: &[&str]) -> Grant {
+        Grant {
+            fs: fs.iter().map(|(p, m)| ((*p).to_owned(), *m)).collect(),
+            process: Programs { programs: programs.iter().map(|p| (*p).to_owned()).collect() },
+            ..Grant::default()
+        }
+    }
+
+    #[test]
+    fn the_meet_is_the_smaller_of_both() {
+        let manifest = grant(&[(".", Mode::ReadWrite)], &["*"]);
+        let user = grant(&[("docs", Mode::ReadOnly)], &["git"]);
+        assert_eq!(manifest.meet(&user), user);
+        assert!(user.within(&manifest));
+        assert!(!manifest.within(&user));
+        assert_eq!(user.meet(&grant(&[("src", Mode::ReadWrite)], &[])), Grant::default());
+    }
+
+    #[test]
+    fn a_folder_covers_what_lies_below() {
+        let g = CallGrant { reads: vec!["/w/src".into()], writes: vec!["/w/a".into()], commands: vec![] };
+        assert_eq!(g.covers_read(Path::new("/w/src")), Coverage::Named);
+        assert_eq!(g.covers_read(Path::new("/w/src/x/y")), Coverage::Below);
+        assert_eq!(g.covers_read(Path::new("/w/srcx")), Coverage::Outside);
+        assert_eq!(g.covers_read(Path::new("/w/a")), Coverage::Named);
+        assert!(g.covers_write(Path::new("/w/a")) && !g.covers_write(Path::new("/w/src")));
+    }
+}

@@ -1,0 +1,21 @@
+//! What every room of the host agrees on: data, pure decisions and the ports. No I/O happens here.
+//!
+//! The ports ([`provider::Provider`], [`tool::Tools`], [`hook::Hooks`], [`store::Store`], [`permission::Gate`],
+//! [`journal::Journal`]) are implemented by rooms that do not know each other; only the binary's wiring knows them all.
+
+pub mod budget;
+pub mod event;
+pub mod fault;
+pub mod grant;
+pub mod hook;
+pub mod id;
+pub mod journal;
+pub mod message;
+pub mod permission;
+pub mod profile;
+pub mod provider;
+pub mod session;
+pub mod store;
+pub mod tool;
+pub mod tool_state;
+pub mod wildcard;

@@ -1,0 +1,275 @@
+//! Rules and their evaluation, and the port through which every act is judged (agent-core, section 7, with the changes of its
+//! section 0).
+//!
+//! A ruleset is ordered: the last matching rule wins. Rulesets lie in layers from the least to the most specific scope
+//! (defaults, user, workspace, agent, flags): the most specific layer with a match decides. A layer that may only narrow
+//! (an untrusted workspace) can make the answer stricter, never looser. Remembered approvals turn an *ask* into an *allow* and
+//! nothing else: a deny is final.
+
+use crate::id::{AskId, CallId, MessageId, SessionId};
+use crate::wildcard;
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
+
+/// Ordered from the loosest to the strictest, so that `max` is "the strictest of".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Rule {
+    pub permission: String,
+    pub pattern: String,
+    pub action: Action,
+}
+
+impl Rule {
+    #[must_use]
+    pub fn new(permission: impl Into<String>, pattern: impl Into<String>, action: Action) -> Self {
+        Self { permission: permission.into(), pattern: pattern.into(), action }
+    }
+
+    fn matches(&self, permission: &str, pattern: &str) -> bool {
+        wildcard::matches(&self.permission, permission) && wildcard::matches(&self.pattern, pattern)
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let action = match self.action {
+            Action::Allow => "allow",
+            Action::Ask => "ask",
+            Action::Deny => "deny",
+        };
+        write!(f, "{action} {}:{}", self.permission, self.pattern)
+    }
+}
+
+/// Whether a layer may loosen what the layers below it say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    Full,
+    NarrowOnly,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Where the rules come from, for messages: `defaults`, a file, `--deny`, …
+    pub origin: String,
+    pub reach: Reach,
+    pub rules: Vec<Rule>,
+}
+
+/// All rules of a session, least specific layer first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    pub layers: Vec<Layer>,
+}
+
+/// An answer, with the rule that gave it where one did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    pub action: Action,
+    pub rule: Option<Rule>,
+}
+
+impl Policy {
+    /// What the rules alone say of one permission and pattern. Nothing matches = ask.
+    #[must_use]
+    pub fn decide(&self, permission: &str, pattern: &str) -> Decision {
+        let mut decision = Decision { action: Action::Ask, rule: None };
+        for layer in &self.layers {
+            let Some(rule) = layer.rules.iter().rev().find(|r| r.matches(permission, pattern)) else { continue };
+            if layer.reach == Reach::Full || rule.action > decision.action {
+                decision = Decision { action: rule.action, rule: Some(rule.clone()) };
+            }
+        }
+        decision
+    }
+
+    /// As [`Policy::decide`]; an approval answers an *ask*, never a *deny*.
+    #[must_use]
+    pub fn decide_with(&self, approvals: &[Rule], permission: &str, pattern: &str) -> Decision {
+        let decision = self.decide(permission, pattern);
+        if decision.action != Action::Ask {
+            return decision;
+        }
+        match approvals.iter().find(|r| r.action == Action::Allow && r.matches(permission, pattern)) {
+            Some(r) => Decision { action: Action::Allow, rule: Some(r.clone()) },
+            None => decision,
+        }
+    }
+
+    /// Whether everything under this permission is denied: such a tool is not shown to the model.
+    #[must_use]
+    pub fn denies_all(&self, permission: &str) -> bool {
+        let last = self
+            .layers
+            .iter()
+            .rev()
+            .flat_map(|l| l.rules.iter().rev())
+            .find(|r| wildcard::matches(&r.permission, permission));
+        last.is_some_and(|r| r.pattern == "*" && r.action == Action::Deny)
+    }
+}
+
+/// One act, named before it is done. The gate turns it into permissions and patterns: in one place, for all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// The call itself, under the tool's own name; `subject` is what it is about, else `*`.
+    Call { subject: Option<String> },
+    /// Absolute path, links resolved where the act is about to happen.
+    Read { path: PathBuf },
+    /// As `Read`; also for removing, renaming and linking (both ends).
+    Write { path: PathBuf },
+    /// A shell line and where it runs.
+    Shell { line: String, cwd: PathBuf },
+    /// A program and its arguments, without a shell.
+    Exec { argv: Vec<String>, cwd: PathBuf },
+    /// What a component asks for in words of its own.
+    Other { permission: String, patterns: Vec<String>, always: Vec<String> },
+}
+
+/// Who is about to act.
+#[derive(Clone, Debug)]
+pub struct Actor {
+    pub session: SessionId,
+    pub message: MessageId,
+    pub call: CallId,
+    pub agent: String,
+    pub tool: String,
+    /// What counts as inside.
+    pub worktree: PathBuf,
+}
+
+/// Why an act is not to happen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denial {
+    #[error("the rule `{0}` forbids it")]
+    Rule(Rule),
+    #[error("the person said no{}", .0.as_deref().map(|r| format!(": {r}")).unwrap_or_default())]
+    Rejected(Option<String>),
+    #[error("it needs a permission and nobody is there to give it")]
+    Unanswered,
+    #[error("the run was cancelled")]
+    Cancelled,
+}
+
+/// A question to the person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    pub id: AskId,
+    #[serde(rename = "sessionID")]
+    pub session_id: SessionId,
+    pub permission: String,
+    pub patterns: Vec<String>,
+    /// Patterns that an answer of *always* adds.
+    pub always: Vec<String>,
+    pub metadata: Value,
+    pub tool: AskTool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AskTool {
+    #[serde(rename = "messageID")]
+    pub message_id: MessageId,
+    #[serde(rename = "callID")]
+    pub call_id: CallId,
+    pub name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "lowercase")]
+pub enum Reply {
+    Once,
+    Always,
+    Reject {
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        message: Option<String>,
+    },
+}
+
+/// Whoever can put a question to a person: a terminal, a client, `--yes`.
+#[async_trait]
+pub trait Asker: Send + Sync {
+    /// `None` = nobody is there to answer.
+    async fn ask(&self, ask: &Ask, cancel: &CancellationToken) -> Option<Reply>;
+}
+
+/// The one place where acts are judged.
+#[async_trait]
+pub trait Gate: Send + Sync {
+    /// What the rules and the approvals say, without asking anybody.
+    fn decide(&self, actor: &Actor, act: &Act) -> Action;
+
+    /// Judges all acts together, asking where the rules say so; `Ok` only if every one may happen. `metadata` is for whoever
+    /// shows the question (a diff, a line).
+    ///
+    /// # Errors
+    /// The first denial.
+    async fn permit(
+        &self,
+        actor: &Actor,
+        acts: &[Act],
+        metadata: Value,
+        cancel: &CancellationToken,
+    ) -> Result<(), Denial>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(reach: Reach, rules: &[(&str, &str, Action)]) -> Layer {
+        Layer { origin: "test".into(), reach, rules: rules.iter().map(|(p, w, a)| Rule::new(*p, *w, *a)).collect() }
+    }
+
+    #[test]
+    fn the_last_match_of_the_most_specific_layer_wins() {
+        let policy = Policy {
+            layers: vec![
+                layer(Reach::Full, &[("read", "*", Action::Allow), ("bash", "*", Action::Deny)]),
+                layer(Reach::Full, &[("bash", "*", Action::Ask), ("bash", "git *", Action::Allow)]),
+            ],
+        };
+        assert_eq!(policy.decide("bash", "git log").action, Action::Allow);
+        assert_eq!(policy.decide("bash", "ls").action, Action::Ask);
+        assert_eq!(policy.decide("read", "a").action, Action::Allow);
+        assert_eq!(policy.decide("edit", "a").action, Action::Ask);
+    }
+
+    #[test]
+    fn an_untrusted_layer_only_narrows() {
+        let narrow = layer(Reach::NarrowOnly, &[("edit", "*", Action::Allow), ("read", "secret", Action::Deny)]);
+        let policy = Policy { layers: vec![layer(Reach::Full, &[("read", "*", Action::Allow)]), narrow] };
+        assert_eq!(policy.decide("edit", "a").action, Action::Ask);
+        assert_eq!(policy.decide("read", "secret").action, Action::Deny);
+        assert_eq!(policy.decide("read", "other").action, Action::Allow);
+    }
+
+    #[test]
+    fn an_approval_never_overrides_a_deny() {
+        let policy = Policy { layers: vec![layer(Reach::Full, &[("bash", "rm *", Action::Deny)])] };
+        let approvals = [Rule::new("bash", "*", Action::Allow)];
+        assert_eq!(policy.decide_with(&approvals, "bash", "rm x").action, Action::Deny);
+        assert_eq!(policy.decide_with(&approvals, "bash", "ls").action, Action::Allow);
+    }
+
+    #[test]
+    fn a_tool_is_hidden_only_when_all_is_denied() {
+        let policy = Policy { layers: vec![layer(Reach::Full, &[("edit", "*", Action::Deny)])] };
+        assert!(policy.denies_all("edit"));
+        let partly = Policy {
+            layers: vec![layer(Reach::Full, &[("edit", "*", Action::Deny), ("edit", "docs/*", Action::Allow)])],
+        };
+        assert!(!partly.denies_all("edit"));
+    }
+}

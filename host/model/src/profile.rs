@@ -1,0 +1,30 @@
+//! An agent: a prompt, a choice of tools, rules and bounds (agent-core, section 8).
+
+use crate::permission::Rule;
+use crate::provider::ModelRef;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentMode {
+    Primary,
+    Subagent,
+    #[default]
+    All,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    pub name: String,
+    pub description: Option<String>,
+    pub mode: AgentMode,
+    /// Replaces the built-in prompt.
+    pub prompt: Option<String>,
+    /// Names of the tools it may see; `None` = all.
+    pub tools: Option<Vec<String>>,
+    pub rules: Vec<Rule>,
+    pub model: Option<ModelRef>,
+    pub temperature: Option<f64>,
+    /// Requests per run; the last one is told so and gets no tools.
+    pub steps: Option<u32>,
+}

@@ -1,0 +1,133 @@
+//! The funnel: every act of a component passes here. *Name it, ask the gate, journal it, do it.*
+//!
+//! One file a capability lies beside this one; none of them decides anything, and none acts without [`Funnel`].
+
+use model::fault::FailureKind;
+use model::grant::{CallGrant, Coverage};
+use model::journal::Journal;
+use model::permission::{Act, Action, Actor, Denial, Gate};
+use model::tool::ToolFailure;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// An act that is not to happen. The reason is kept in the funnel, so that the call's failure can name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused;
+
+/// What one call may do, and who judges the rest. One a call, shared by its capabilities.
+pub struct Funnel {
+    pub actor: Actor,
+    pub journal: Arc<dyn Journal>,
+    pub cancel: CancellationToken,
+    grant: CallGrant,
+    gate: Arc<dyn Gate>,
+    refusal: Mutex<Option<ToolFailure>>,
+    asked_ns: AtomicU64,
+}
+
+impl Funnel {
+    #[must_use]
+    pub fn new(
+        actor: Actor,
+        grant: CallGrant,
+        gate: Arc<dyn Gate>,
+        journal: Arc<dyn Journal>,
+        cancel: CancellationToken,
+    ) -> Self {
+        Self { actor, journal, cancel, grant, gate, refusal: Mutex::new(None), asked_ns: AtomicU64::new(0) }
+    }
+
+    /// May the file or folder at this *real* path be read? Below a folder that the call names, a rule that would ask refuses
+    /// silently: a search must not ask once a file.
+    ///
+    /// # Errors
+    /// [`Refused`], with the reason kept.
+    pub async fn read(&self, real: &Path) -> Result<(), Refused> {
+        let act = Act::Read { path: real.into() };
+        match self.grant.covers_read(real) {
+            Coverage::Named => Ok(()),
+            Coverage::Below if self.gate.decide(&self.actor, &act) == Action::Allow => Ok(()),
+            Coverage::Below => Err(Refused),
+            Coverage::Outside => self.permit(act, Value::Null).await,
+        }
+    }
+
+    /// May this real path be written, made, removed or renamed?
+    ///
+    /// # Errors
+    /// [`Refused`], with the reason kept.
+    pub async fn write(&self, real: &Path) -> Result<(), Refused> {
+        if self.grant.covers_write(real) {
+            return Ok(());
+        }
+        self.permit(Act::Write { path: real.into() }, Value::Null).await
+    }
+
+    /// May this shell line run here?
+    ///
+    /// # Errors
+    /// [`Refused`], with the reason kept.
+    pub async fn shell(&self, line: &str, cwd: &Path) -> Result<(), Refused> {
+        if self.grant.commands.iter().any(|c| c == line) {
+            return Ok(());
+        }
+        self.permit(Act::Shell { line: line.into(), cwd: cwd.into() }, Value::Null).await
+    }
+
+    /// Puts an act to the gate. The time that a person takes does not count against the call's deadline.
+    ///
+    /// # Errors
+    /// [`Refused`], with the reason kept.
+    pub async fn permit(&self, act: Act, metadata: Value) -> Result<(), Refused> {
+        let begun = Instant::now();
+        let verdict = self.gate.permit(&self.actor, std::slice::from_ref(&act), metadata, &self.cancel).await;
+        let waited = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.asked_ns.fetch_add(waited, Ordering::Relaxed);
+        verdict.map_err(|denial| self.refuse(denied(&act, &denial)))
+    }
+
+    /// Keeps why an act was refused; the first reason stands.
+    pub fn refuse(&self, why: ToolFailure) -> Refused {
+        let mut kept = self.refusal.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        kept.get_or_insert(why);
+        Refused
+    }
+
+    /// Why an act of this call was refused, if one was. A call that fails after a refusal fails for this reason.
+    #[must_use]
+    pub fn refusal(&self) -> Option<ToolFailure> {
+        self.refusal.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// Time that went by waiting for answers.
+    #[must_use]
+    pub fn asked(&self) -> Duration {
+        Duration::from_nanos(self.asked_ns.load(Ordering::Relaxed))
+    }
+
+    /// Whether the call names this path itself: only such a file counts as seen by the session.
+    #[must_use]
+    pub fn names(&self, real: &Path) -> bool {
+        self.grant.covers_read(real) == Coverage::Named
+    }
+}
+
+fn denied(act: &Act, denial: &Denial) -> ToolFailure {
+    let kind = if *denial == Denial::Cancelled { FailureKind::Interrupted } else { FailureKind::Denied };
+    ToolFailure::new(kind, format!("Not permitted to {}: {denial}.", in_words(act)))
+}
+
+fn in_words(act: &Act) -> String {
+    match act {
+        Act::Call { .. } => "run this tool".into(),
+        Act::Read { path } => format!("read {}", path.display()),
+        Act::Write { path } => format!("change {}", path.display()),
+        Act::Shell { line, .. } => format!("run `{line}`"),
+        Act::Exec { argv, .. } => format!("run {argv:?}"),
+        Act::Other { permission, patterns, .. } => format!("use {permission} for {}", patterns.join(", ")),
+    }
+}

@@ -1,0 +1,3 @@
+//! The boundary: components, what they are linked to, and the single funnel of every act.
+
+pub mod caps;
