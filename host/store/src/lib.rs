@@ -1,1 +1,14 @@
-//! The ledger: sessions, messages, parts, journal, approvals and todos in SQLite, behind one writer thread
+//! The ledger: sessions, messages, parts, journal and approvals in SQLite, behind one writer thread.
+//!
+//! This is the only room that writes SQL. All writes pass through one thread in the order in which they were handed over, each
+//! batch as one transaction; reads of whole histories use a connection of their own, so that they never hold up a write.
+
+mod claims;
+mod connection;
+mod journal;
+mod ledger;
+mod outputs;
+mod query;
+mod writer;
+
+pub use ledger::Ledger;

@@ -1,0 +1,98 @@
+//! Opening the file, its pragmas, its schema version, and what SQLite's errors mean to a person.
+
+use model::store::StoreError;
+use rusqlite::{Connection, ErrorCode};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Schema version that this program writes.
+const VERSION: i64 = 1;
+/// How long a statement waits for another process before the ledger counts as locked.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is being attempted, and on which file: the context of every error.
+#[derive(Clone, Copy)]
+pub(crate) struct Attempt<'a> {
+    pub what: &'static str,
+    pub path: &'a Path,
+}
+
+impl Attempt<'_> {
+    pub(crate) fn sql(self, e: &rusqlite::Error) -> StoreError {
+        let path = self.path.to_path_buf();
+        match e.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { path },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                StoreError::Corrupt { path, why: e.to_string() }
+            }
+            Some(ErrorCode::DiskFull) => StoreError::Full { path },
+            _ => StoreError::Failed { attempt: self.what, path, why: e.to_string() },
+        }
+    }
+
+    pub(crate) fn io(self, e: &std::io::Error) -> StoreError {
+        let path = self.path.to_path_buf();
+        match e.kind() {
+            std::io::ErrorKind::StorageFull => StoreError::Full { path },
+            _ => StoreError::Failed { attempt: self.what, path, why: e.to_string() },
+        }
+    }
+
+    pub(crate) fn json(self, e: &serde_json::Error) -> StoreError {
+        StoreError::Corrupt { path: self.path.into(), why: format!("a record cannot be read: {e}") }
+    }
+}
+
+/// Opens the ledger for writing, making or upgrading it as needed.
+pub(crate) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    let at = Attempt { what: "be opened", path };
+    let mut db = connect(path)?;
+    let found: i64 = db.pragma_query_value(None, "user_version", |r| r.get(0)).map_err(|e| at.sql(&e))?;
+    if found > VERSION {
+        return Err(StoreError::TooNew { path: path.into(), found, known: VERSION });
+    }
+    if found < VERSION {
+        create(&mut db).map_err(|e| at.sql(&e))?;
+    }
+    Ok(db)
+}
+
+/// A second connection, for reading.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+    connect(path)
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
+    let at = Attempt { what: "be opened", path };
+    let db = Connection::open(path).map_err(|e| at.sql(&e))?;
+    let tune = || {
+        db.busy_timeout(PATIENCE)?;
+        // WAL with NORMAL: a killed process loses nothing that was committed; a power cut may lose the last commits, never the file.
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.pragma_update(None, "synchronous", "NORMAL")?;
+        db.pragma_update(None, "foreign_keys", true)
+    };
+    tune().map_err(|e| at.sql(&e))?;
+    db.set_prepared_statement_cache_capacity(64);
+    Ok(db)
+}
+
+/// Two processes may come here at once: the second finds the tables made once it holds the lock.
+fn create(db: &mut Connection) -> rusqlite::Result<()> {
+    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let found: i64 = tx.pragma_query_value(None, "user_version", |r| r.get(0))?;
+    if found == 0 {
+        tx.execute_batch(include_str!("schema.sql"))?;
+        tx.pragma_update(None, "user_version", VERSION)?;
+    }
+    tx.commit()
+}
+
+/// The ledger file below a data folder, with the folder made owner-only.
+pub(crate) fn prepare(data_dir: &Path) -> Result<PathBuf, StoreError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let at = Attempt { what: "make its folder", path: data_dir };
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(|e| at.io(&e))?;
+    Ok(data_dir.join("airlock.db"))
+}

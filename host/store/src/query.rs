@@ -1,0 +1,102 @@
+//! The statements, by what they mean.
+
+use model::id::SessionId;
+use model::message::{Message, Part};
+use model::permission::{Action, Rule};
+use model::session::Session;
+use model::store::Change;
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::Serialize;
+use std::path::Path;
+
+/// A record as the ledger keeps it. The records hold nothing that JSON cannot express, so a failure is a bug worth its message.
+pub(crate) fn to_json(record: &impl Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(record).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
+}
+
+pub(crate) fn put(tx: &Transaction<'_>, change: &Change) -> rusqlite::Result<()> {
+    match change {
+        Change::Session(s) => put_session(tx, s),
+        Change::Message(m) => put_message(tx, m),
+        Change::Part(p) => put_part(tx, p),
+    }
+}
+
+fn put_session(tx: &Transaction<'_>, s: &Session) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO session (id, parent_id, directory, updated, data) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (id) DO UPDATE SET updated = excluded.updated, data = excluded.data";
+    let parent = s.parent_id.as_ref().map(SessionId::as_str);
+    let (directory, updated) = (s.directory.to_string_lossy(), i64::try_from(s.time.updated).unwrap_or(i64::MAX));
+    tx.prepare_cached(sql)?.execute(params![s.id.as_str(), parent, directory, updated, to_json(s)?])?;
+    Ok(())
+}
+
+fn put_message(tx: &Transaction<'_>, m: &Message) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO message (id, session_id, data) VALUES (?1, ?2, ?3)
+               ON CONFLICT (id) DO UPDATE SET data = excluded.data";
+    tx.prepare_cached(sql)?.execute(params![m.id().as_str(), m.session().as_str(), to_json(m)?])?;
+    Ok(())
+}
+
+fn put_part(tx: &Transaction<'_>, p: &Part) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO part (id, message_id, session_id, data) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT (id) DO UPDATE SET data = excluded.data";
+    let (id, message, session) = (p.id.as_str(), p.message_id.as_str(), p.session_id.as_str());
+    tx.prepare_cached(sql)?.execute(params![id, message, session, to_json(p)?])?;
+    Ok(())
+}
+
+pub(crate) fn session(db: &Connection, id: &SessionId) -> rusqlite::Result<Option<String>> {
+    let mut q = db.prepare_cached("SELECT data FROM session WHERE id = ?1")?;
+    q.query_row([id.as_str()], |r| r.get(0)).optional()
+}
+
+pub(crate) fn latest(db: &Connection, directory: &Path) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT data FROM session WHERE directory = ?1 AND parent_id IS NULL
+               ORDER BY updated DESC, seq DESC LIMIT 1";
+    db.prepare_cached(sql)?.query_row([directory.to_string_lossy()], |r| r.get(0)).optional()
+}
+
+/// Newest first, with the number of messages; no part is read.
+pub(crate) fn sessions(db: &Connection, limit: usize) -> rusqlite::Result<Vec<(String, i64)>> {
+    let sql = "SELECT data, (SELECT count(*) FROM message WHERE session_id = session.id) FROM session
+               ORDER BY updated DESC, seq DESC LIMIT ?1";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    db.prepare_cached(sql)?.query_map([limit], |r| Ok((r.get(0)?, r.get(1)?)))?.collect()
+}
+
+pub(crate) fn messages(db: &Connection, id: &SessionId) -> rusqlite::Result<Vec<String>> {
+    let mut q = db.prepare_cached("SELECT data FROM message WHERE session_id = ?1 ORDER BY seq")?;
+    q.query_map([id.as_str()], |r| r.get(0))?.collect()
+}
+
+/// Parts of a session in order, each with the id of its message.
+pub(crate) fn parts(db: &Connection, id: &SessionId) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut q = db.prepare_cached("SELECT message_id, data FROM part WHERE session_id = ?1 ORDER BY seq")?;
+    q.query_map([id.as_str()], |r| Ok((r.get(0)?, r.get(1)?)))?.collect()
+}
+
+/// Removes a session, what it journalled, and the contents that nothing names any more. Returns how many sessions went.
+pub(crate) fn delete(tx: &Transaction<'_>, id: &SessionId) -> rusqlite::Result<usize> {
+    let id = id.as_str();
+    let contents = "DELETE FROM blob WHERE hash IN (
+          SELECT before_hash FROM journal WHERE session_id = ?1 UNION SELECT after_hash FROM journal WHERE session_id = ?1)
+        AND NOT EXISTS (SELECT 1 FROM journal WHERE session_id <> ?1 AND before_hash = blob.hash)
+        AND NOT EXISTS (SELECT 1 FROM journal WHERE session_id <> ?1 AND after_hash = blob.hash)";
+    tx.execute(contents, [id])?;
+    tx.execute("DELETE FROM journal WHERE session_id = ?1", [id])?;
+    tx.execute("DELETE FROM seen WHERE session_id = ?1", [id])?;
+    tx.execute("DELETE FROM session WHERE id = ?1", [id])
+}
+
+pub(crate) fn approvals(db: &Connection, worktree: &Path) -> rusqlite::Result<Vec<Rule>> {
+    let sql = "SELECT permission, pattern FROM approval WHERE worktree = ?1 ORDER BY permission, pattern";
+    let rule = |r: &rusqlite::Row<'_>| Ok(Rule::new(r.get::<_, String>(0)?, r.get::<_, String>(1)?, Action::Allow));
+    db.prepare_cached(sql)?.query_map([worktree.to_string_lossy()], rule)?.collect()
+}
+
+pub(crate) fn approve(tx: &Transaction<'_>, worktree: &Path, rule: &Rule) -> rusqlite::Result<()> {
+    let sql = "INSERT OR IGNORE INTO approval (worktree, permission, pattern) VALUES (?1, ?2, ?3)";
+    tx.prepare_cached(sql)?.execute(params![worktree.to_string_lossy(), rule.permission, rule.pattern])?;
+    Ok(())
+}

@@ -1,0 +1,68 @@
+-- The only DDL: the drawing of the data. Version 1.
+--
+-- Order is `seq`, the ledger's own number; ids and clocks order nothing. `data` holds the record as JSON, in the shape that
+-- `session export` prints; columns beside it exist only where something is looked up by them.
+
+CREATE TABLE session (
+  seq       INTEGER PRIMARY KEY AUTOINCREMENT,
+  id        TEXT NOT NULL UNIQUE,
+  parent_id TEXT,
+  directory TEXT NOT NULL,
+  -- Milliseconds since the epoch of the last change: what `session list` sorts by.
+  updated   INTEGER NOT NULL,
+  data      TEXT NOT NULL
+) STRICT;
+CREATE INDEX session_by_directory ON session (directory, updated);
+
+CREATE TABLE message (
+  seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         TEXT NOT NULL UNIQUE,
+  session_id TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+  data       TEXT NOT NULL
+) STRICT;
+CREATE INDEX message_by_session ON message (session_id, seq);
+
+CREATE TABLE part (
+  seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         TEXT NOT NULL UNIQUE,
+  message_id TEXT NOT NULL REFERENCES message (id) ON DELETE CASCADE,
+  session_id TEXT NOT NULL,
+  data       TEXT NOT NULL
+) STRICT;
+CREATE INDEX part_by_session ON part (session_id, seq);
+CREATE INDEX part_by_message ON part (message_id);
+
+-- Answers of "always", valid in one worktree. They turn an ask into an allow and nothing else.
+CREATE TABLE approval (
+  worktree   TEXT NOT NULL,
+  permission TEXT NOT NULL,
+  pattern    TEXT NOT NULL,
+  PRIMARY KEY (worktree, permission, pattern)
+) STRICT, WITHOUT ROWID;
+
+-- Contents named by the journal, once each.
+CREATE TABLE blob (
+  hash    TEXT PRIMARY KEY,
+  content BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Acts of components on the disk, noted before they are done. `after_image` is empty while the act has not been seen to end.
+CREATE TABLE journal (
+  seq          INTEGER PRIMARY KEY AUTOINCREMENT,
+  session_id   TEXT NOT NULL,
+  data         TEXT NOT NULL,
+  before_hash  TEXT,
+  after_image  TEXT,
+  after_hash   TEXT
+) STRICT;
+CREATE INDEX journal_by_session ON journal (session_id, seq);
+CREATE INDEX journal_by_before ON journal (before_hash);
+CREATE INDEX journal_by_after ON journal (after_hash);
+
+-- A file as a session last saw or left it: the ground of the stale-file check.
+CREATE TABLE seen (
+  session_id TEXT NOT NULL,
+  path       TEXT NOT NULL,
+  data       TEXT NOT NULL,
+  PRIMARY KEY (session_id, path)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,75 @@
+//! The one thread that writes. Jobs come through a bounded channel and are done in order.
+
+use crate::connection::{Attempt, open_writer};
+use model::store::StoreError;
+use rusqlite::{Connection, Transaction};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use tokio::sync::{mpsc, oneshot};
+
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// Jobs that may wait; a caller beyond that waits too.
+const QUEUE: usize = 256;
+
+pub(crate) struct Writer {
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    path: PathBuf,
+}
+
+impl Writer {
+    pub(crate) fn start(path: &Path) -> Result<Self, StoreError> {
+        let at = Attempt { what: "start its writer", path };
+        let mut db = open_writer(path)?;
+        let (jobs, mut inbox) = mpsc::channel::<Job>(QUEUE);
+        let work = move || {
+            while let Some(job) = inbox.blocking_recv() {
+                job(&mut db);
+            }
+        };
+        let thread = std::thread::Builder::new().name("ledger".into()).spawn(work).map_err(|e| at.io(&e))?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), path: path.into() })
+    }
+
+    /// Does `work` in one transaction: it lands whole or not at all. Returns when it is committed.
+    pub(crate) async fn write<T, F>(&self, what: &'static str, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let path = self.path.clone();
+        let job: Job = Box::new(move |db| {
+            let at = Attempt { what, path: &path };
+            // Nobody may be waiting any more: the write stands all the same.
+            let _ = reply.send(in_transaction(db, work).map_err(|e| at.sql(&e)));
+        });
+        let gone = || StoreError::Failed { attempt: what, path: self.path.clone(), why: "its writer has ended".into() };
+        let jobs = self.jobs.as_ref().ok_or_else(gone)?;
+        jobs.send(job).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+fn in_transaction<T>(
+    db: &mut Connection,
+    work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let value = work(&tx)?;
+    tx.commit()?;
+    Ok(value)
+}
+
+impl Drop for Writer {
+    /// What was handed over is written before the ledger closes.
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the ledger's writer ended in a panic");
+        }
+    }
+}
