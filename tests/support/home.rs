@@ -138,7 +138,9 @@ impl Home {
         let mut c = Command::new(binary());
         c.args(args).current_dir(self.work()).env_clear();
         let home = self.path("home");
-        c.env("HOME", &home).env("XDG_CONFIG_HOME", home.join(".config")).env("XDG_DATA_HOME", home.join(".local/share"));
+        c.env("HOME", &home)
+            .env("XDG_CONFIG_HOME", home.join(".config"))
+            .env("XDG_DATA_HOME", home.join(".local/share"));
         c.env("XDG_CACHE_HOME", warm::cache()).env("TMPDIR", self.path("tmp"));
         c.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("LANG", "C.UTF-8").env("TERM", "dumb");
         c.env("AIRLOCK_RETRY_BASE_MS", "10").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -51,7 +51,9 @@ fn unpaired(messages: &[Value]) -> Option<String> {
     for m in messages {
         if m["role"] == "tool" {
             let id = m["tool_call_id"].as_str().unwrap_or("");
-            let Some(at) = open.iter().position(|o| *o == id) else { return Some(format!("a result without its call: {m}")) };
+            let Some(at) = open.iter().position(|o| *o == id) else {
+                return Some(format!("a result without its call: {m}"));
+            };
             open.swap_remove(at);
             continue;
         }

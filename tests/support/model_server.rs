@@ -38,11 +38,15 @@ impl Received {
     }
 }
 
+type Chooser = dyn Fn(&[Value]) -> Reply + Send;
+
 #[derive(Default)]
 struct State {
     script: VecDeque<Reply>,
     /// Once the script is at its end.
     last: Option<Reply>,
+    /// In place of a script.
+    by: Option<Box<Chooser>>,
     received: Vec<Received>,
     violations: Vec<String>,
     terms: Terms,
@@ -94,6 +98,13 @@ impl ModelServer {
         self
     }
 
+    /// Answers by what the messages of a request are, in place of a script: a resumed run is answered where it stands.
+    #[must_use]
+    pub fn by(self, choose: impl Fn(&[Value]) -> Reply + Send + 'static) -> Self {
+        self.lock().by = Some(Box::new(choose));
+        self
+    }
+
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://127.0.0.1:{}/v1", self.port)
@@ -106,7 +117,6 @@ impl ModelServer {
     }
 
     /// Requests so far; fails for any that broke a law.
-    #[must_use]
     pub fn finish(&self) -> Vec<Received> {
         let state = self.lock();
         assert!(state.violations.is_empty(), "requests broke the law: {:#?}", state.violations);
@@ -158,14 +168,17 @@ fn answer(request: Received, state: &Mutex<State>) -> Reply {
     }
     let before = state.received.last().map(|r| &r.body).filter(|_| state.prefix_law);
     let broken = law::broken(&request.body, before, &state.terms);
+    let chosen = state.by.as_ref().map(|by| by(&request.messages()));
     state.received.push(request);
     if let Some(why) = broken {
         let body = json!({"error": {"message": why, "type": "invalid_request_error"}});
         state.violations.push(why);
         return Reply::http(400, "application/json", body.to_string());
     }
-    let next = state.script.pop_front();
-    next.or_else(|| state.last.clone()).unwrap_or_else(|| Reply::text("Understood."))
+    chosen
+        .or_else(|| state.script.pop_front())
+        .or_else(|| state.last.clone())
+        .unwrap_or_else(|| Reply::text("Understood."))
 }
 
 fn write_reply(mut stream: &TcpStream, reply: &Reply) -> std::io::Result<()> {

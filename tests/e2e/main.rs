@@ -1,0 +1,9 @@
+//! The built binary, end to end. One file an area.
+
+mod answers;
+mod bad_input;
+mod cases_a;
+mod cases_e;
+mod cases_f;
+mod crash;
+mod permissions;
