@@ -1,0 +1,134 @@
+//! Which model a run speaks to: what is named, else the first key in the environment, else the first local server that answers,
+//! else the bundled offline model. Pure; the looking is done by [`super::probe`].
+
+use super::providers::{KNOWN, Known, LOCAL, Local, OFFLINE, OFFLINE_MODEL};
+use super::{Config, Origin, Said};
+use model::provider::ModelRef;
+
+/// A model, and why this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    pub model: ModelRef,
+    pub why: Why,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    Named(Origin),
+    /// The session that goes on was led with it.
+    Session,
+    /// The first model of a configured provider.
+    FirstConfigured,
+    Key(&'static str),
+    Server(u16),
+    NothingElse,
+}
+
+impl Choice {
+    /// One line for the person; none where the person named the model.
+    #[must_use]
+    pub fn notice(&self) -> Option<String> {
+        let why = match &self.why {
+            Why::Named(_) | Why::Session => return None,
+            Why::FirstConfigured => "the first model of the config; `model = …` names another".to_owned(),
+            Why::Key(variable) => format!("{variable} is set; `model = …` in the config names another"),
+            Why::Server(port) => format!("a server answers on port {port}; `model = …` in the config names another"),
+            Why::NothingElse => "the bundled offline model: no model is configured, no key is set and no local server \
+                 answers; see `airlock providers`"
+                .to_owned(),
+        };
+        Some(format!("model {}: {why}", self.model))
+    }
+}
+
+/// A local server that answered, with the ids of its models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub server: Local,
+    pub models: Vec<String>,
+}
+
+/// The choice that needs no look at the network.
+pub fn without_looking(config: &Config, is_set: impl Fn(&str) -> bool) -> Option<Choice> {
+    named(config.model.as_ref()).or_else(|| first_configured(config)).or_else(|| by_key(is_set))
+}
+
+fn named(said: Option<&Said<ModelRef>>) -> Option<Choice> {
+    said.map(|s| Choice { model: s.value.clone(), why: Why::Named(s.by.clone()) })
+}
+
+fn first_configured(config: &Config) -> Option<Choice> {
+    let (provider, entry) = config.providers.iter().find(|(_, p)| !p.models.is_empty())?;
+    let model = ModelRef { provider: provider.clone(), model: entry.models.first()?.id.clone() };
+    Some(Choice { model, why: Why::FirstConfigured })
+}
+
+fn by_key(is_set: impl Fn(&str) -> bool) -> Option<Choice> {
+    let Known { id, variable, model, .. } = *KNOWN.iter().find(|k| is_set(k.variable))?;
+    Some(Choice { model: reference(id, model), why: Why::Key(variable) })
+}
+
+/// The choice after the local servers had their time to answer.
+#[must_use]
+pub fn after_looking(answers: &[Answer]) -> Choice {
+    let of = |server: &Local| answers.iter().find(|a| a.server == *server && !a.models.is_empty());
+    match LOCAL.iter().find_map(of).and_then(|a| Some((a.server, a.models.first()?))) {
+        Some((server, model)) => Choice { model: reference(server.id, model), why: Why::Server(server.port) },
+        None => Choice { model: reference(OFFLINE, OFFLINE_MODEL), why: Why::NothingElse },
+    }
+}
+
+fn reference(provider: &str, model: &str) -> ModelRef {
+    ModelRef { provider: provider.into(), model: model.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::file::FileConfig;
+    use crate::config::{Overrides, Variables};
+    use std::path::Path;
+
+    fn config(text: &str) -> Config {
+        let file = FileConfig::parse(Path::new("c.toml"), text, None).unwrap();
+        Config::merge(file, None, Variables::default(), Overrides::default())
+    }
+
+    #[test]
+    fn the_first_thing_that_is_said_is_taken() {
+        let provider = "[providers.p]\nadapter = \"openai-chat\"\nmodels = [{ id = \"m\" }, { id = \"n\" }]";
+        let both = format!("model = \"p/n\"\n{provider}");
+        for (text, keys, want) in [
+            (both.as_str(), &["OPENAI_API_KEY"][..], Some("p/n")),
+            (provider, &["OPENAI_API_KEY"], Some("p/m")),
+            ("", &["GROQ_API_KEY", "OPENAI_API_KEY"], Some("openai/gpt-5.1")),
+            ("", &["OPENROUTER_API_KEY"], Some("openrouter/openrouter/auto")),
+            ("", &[], None),
+        ] {
+            let choice = without_looking(&config(text), |k| keys.contains(&k));
+            assert_eq!(choice.map(|c| c.model.to_string()).as_deref(), want, "{text} {keys:?}");
+        }
+    }
+
+    #[test]
+    fn local_servers_come_in_their_order_and_offline_is_last() {
+        let answer = |i: usize, models: &[&str]| Answer {
+            server: LOCAL[i],
+            models: models.iter().map(|m| (*m).to_owned()).collect(),
+        };
+        for (answers, want) in [
+            (vec![answer(3, &["v"]), answer(0, &["o", "o2"])], "ollama/o"),
+            (vec![answer(0, &[]), answer(1, &["q"])], "llama-cpp/q"),
+            (vec![], "offline/explorer"),
+        ] {
+            assert_eq!(after_looking(&answers).model.to_string(), want);
+        }
+    }
+
+    #[test]
+    fn a_named_model_needs_no_explanation() {
+        let choice = Choice { model: reference("p", "m"), why: Why::Named(Origin::Flag("--model")) };
+        assert_eq!(choice.notice(), None);
+        assert!(after_looking(&[]).notice().unwrap().contains("offline"));
+    }
+}

@@ -1,0 +1,289 @@
+//! One config file, read and checked. Nothing is looked up here: a key that is named but not set is found out when it is needed.
+
+use super::error::ConfigError;
+use super::read::{Node, Source, Table, parse};
+use super::rules::{self, Permissions};
+use indexmap::IndexMap;
+use model::budget::{Limits, Price};
+use model::profile::AgentMode;
+use model::provider::{Model, ModelRef};
+use rust_decimal::Decimal;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::de::DeValue;
+
+/// What one file says; everything is optional.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileConfig {
+    pub path: PathBuf,
+    pub model: Option<ModelRef>,
+    pub small_model: Option<ModelRef>,
+    pub agent: Option<String>,
+    pub providers: IndexMap<String, ProviderEntry>,
+    pub permissions: Permissions,
+    pub agents: IndexMap<String, AgentEntry>,
+    pub limits: Limits,
+    pub hooks: Option<Vec<String>>,
+    pub secrets: IndexMap<String, SecretEntry>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProviderEntry {
+    pub adapter: String,
+    pub base_url: Option<String>,
+    pub key: Option<KeySource>,
+    pub models: Vec<Model>,
+    pub options: Option<Value>,
+}
+
+/// Where a secret lies. The secret itself is never part of a config.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    Env(String),
+    File(PathBuf),
+    Keyring(String),
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentEntry {
+    pub description: Option<String>,
+    pub mode: Option<AgentMode>,
+    pub prompt: Option<String>,
+    pub tools: Option<Vec<String>>,
+    pub permissions: Permissions,
+    pub model: Option<ModelRef>,
+    pub temperature: Option<f64>,
+    pub steps: Option<u32>,
+}
+
+/// A secret that plugins may name, and the hosts that may receive it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretEntry {
+    pub source: KeySource,
+    pub hosts: Vec<String>,
+}
+
+const ROOT: &[&str] =
+    &["model", "small_model", "agent", "providers", "permission", "agents", "limits", "hooks", "secrets"];
+const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options"];
+const MODEL: &[&str] = &["id", "name", "context", "output", "price", "tools", "reasoning", "images"];
+const PRICE: &[&str] = &["input", "output", "cache_read", "cache_write"];
+const AGENT: &[&str] = &["description", "mode", "prompt", "tools", "permission", "model", "temperature", "steps"];
+const LIMITS: &[&str] = &["steps", "cost_usd", "wall"];
+const SOURCES: &[&str] = &["env", "file", "keyring"];
+const SECRET: &[&str] = &["env", "file", "keyring", "hosts"];
+const KEY_FORMS: &str = "Write key = { env = \"NAME\" } or key = { file = \"PATH\" }.";
+
+impl FileConfig {
+    /// Reads the text of the file at `path`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line.
+    pub fn parse(path: &Path, text: &str, home: Option<&Path>) -> Result<Self, ConfigError> {
+        parse(Source { file: path, text }, |root| Self::read(path, root, home))
+    }
+
+    fn read(path: &Path, root: &Table<'_>, home: Option<&Path>) -> Result<Self, ConfigError> {
+        root.only(ROOT)?;
+        Ok(Self {
+            path: path.into(),
+            model: root.read("model", model_ref)?,
+            small_model: root.read("small_model", model_ref)?,
+            agent: root.read("agent", Node::text)?,
+            providers: named(root, "providers", |n| provider(n, home))?,
+            permissions: root.read("permission", |n| rules::read(n, home))?.unwrap_or_default(),
+            agents: named(root, "agents", |n| agent(n, home))?,
+            limits: root.read("limits", limits)?.unwrap_or_default(),
+            hooks: root.read("hooks", Node::texts)?,
+            secrets: named(root, "secrets", |n| secret(n, home))?,
+        })
+    }
+}
+
+fn named<T>(
+    root: &Table<'_>,
+    key: &str,
+    how: impl Fn(&Node<'_>) -> Result<T, ConfigError>,
+) -> Result<IndexMap<String, T>, ConfigError> {
+    let Some(node) = root.get(key) else { return Ok(IndexMap::new()) };
+    node.table()?.entries().map(|(name, n)| Ok((name.to_owned(), how(&n)?))).collect()
+}
+
+fn model_ref(node: &Node<'_>) -> Result<ModelRef, ConfigError> {
+    let text = node.text()?;
+    ModelRef::parse(&text)
+        .ok_or_else(|| node.bad(format!("`{text}` names no provider"), "Write it as \"provider/model\"."))
+}
+
+fn provider(node: &Node<'_>, home: Option<&Path>) -> Result<ProviderEntry, ConfigError> {
+    let table = node.table()?;
+    table.only(PROVIDER)?;
+    Ok(ProviderEntry {
+        adapter: table.need("adapter", "Name the adapter, such as \"openai-chat\".", Node::text)?,
+        base_url: table.read("base_url", base_url)?,
+        key: table.read("key", |n| key(n, home))?,
+        models: table.read("models", |n| n.items()?.iter().map(model).collect())?.unwrap_or_default(),
+        options: table.read("options", |n| n.table().and_then(|_| json(n)))?,
+    })
+}
+
+fn base_url(node: &Node<'_>) -> Result<String, ConfigError> {
+    let text = node.text()?;
+    if text.starts_with("http://") || text.starts_with("https://") {
+        return Ok(text.trim_end_matches('/').to_owned());
+    }
+    Err(node.bad(format!("`{text}` is no http address"), "Begin it with http:// or https://."))
+}
+
+fn key(node: &Node<'_>, home: Option<&Path>) -> Result<KeySource, ConfigError> {
+    if node.value().is_str() {
+        return Err(node.bad("a key is never written into a config: files are copied, shown and committed", KEY_FORMS));
+    }
+    let table = node.table()?;
+    table.only(SOURCES)?;
+    key_source(node, &table, home)
+}
+
+fn key_source(node: &Node<'_>, table: &Table<'_>, home: Option<&Path>) -> Result<KeySource, ConfigError> {
+    let env = table.read("env", Node::text)?.map(KeySource::Env);
+    let file = table.read("file", Node::text)?.map(|f| KeySource::File(from_home(&f, home)));
+    let keyring = table.read("keyring", Node::text)?.map(KeySource::Keyring);
+    let mut all = [env, file, keyring].into_iter().flatten();
+    match (all.next(), all.next()) {
+        (Some(source), None) => Ok(source),
+        (None, _) => Err(node.bad("it says nowhere where the key lies", KEY_FORMS)),
+        (Some(_), Some(_)) => Err(node.bad("it names two places", KEY_FORMS)),
+    }
+}
+
+fn from_home(file: &str, home: Option<&Path>) -> PathBuf {
+    match (file.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => file.into(),
+    }
+}
+
+fn secret(node: &Node<'_>, home: Option<&Path>) -> Result<SecretEntry, ConfigError> {
+    let table = node.table()?;
+    table.only(SECRET)?;
+    let hosts =
+        table.need("hosts", "List the hosts that may receive it: hosts = [\"api.example.com\"].", Node::texts)?;
+    Ok(SecretEntry { source: key_source(node, &table, home)?, hosts })
+}
+
+fn model(node: &Node<'_>) -> Result<Model, ConfigError> {
+    let table = node.table()?;
+    table.only(MODEL)?;
+    let id = table.need("id", "Name the model as its server does.", Node::text)?;
+    let base = Model::unknown(&id);
+    Ok(Model {
+        name: table.read("name", Node::text)?.unwrap_or(id),
+        context: table.read("context", Node::count)?.unwrap_or(base.context),
+        output: table.read("output", Node::count)?.unwrap_or(base.output),
+        price: table.read("price", price)?,
+        tools: table.read("tools", Node::flag)?.unwrap_or(base.tools),
+        reasoning: table.read("reasoning", Node::flag)?.unwrap_or(base.reasoning),
+        images: table.read("images", Node::flag)?.unwrap_or(base.images),
+        ..base
+    })
+}
+
+fn price(node: &Node<'_>) -> Result<Price, ConfigError> {
+    let table = node.table()?;
+    table.only(PRICE)?;
+    let one = |key: &str| Ok::<_, ConfigError>(table.read(key, decimal)?.unwrap_or_default());
+    Ok(Price {
+        input: one("input")?,
+        output: one("output")?,
+        cache_read: one("cache_read")?,
+        cache_write: one("cache_write")?,
+    })
+}
+
+/// From the digits as written: money never passes through a float.
+fn decimal(node: &Node<'_>) -> Result<Decimal, ConfigError> {
+    let text = node.number()?.replace('_', "");
+    let value: Option<Decimal> = text.parse().ok().or_else(|| Decimal::from_scientific(&text).ok());
+    value.filter(|d| !d.is_sign_negative()).ok_or_else(|| node.bad(format!("{text} is no amount"), "Write it as 0.25."))
+}
+
+fn agent(node: &Node<'_>, home: Option<&Path>) -> Result<AgentEntry, ConfigError> {
+    let table = node.table()?;
+    table.only(AGENT)?;
+    Ok(AgentEntry {
+        description: table.read("description", Node::text)?,
+        mode: table.read("mode", mode)?,
+        prompt: table.read("prompt", Node::text)?,
+        tools: table.read("tools", Node::texts)?,
+        permissions: table.read("permission", |n| rules::read(n, home))?.unwrap_or_default(),
+        model: table.read("model", model_ref)?,
+        temperature: table.read("temperature", temperature)?,
+        steps: table.read("steps", steps)?,
+    })
+}
+
+fn mode(node: &Node<'_>) -> Result<AgentMode, ConfigError> {
+    match node.text()?.as_str() {
+        "primary" => Ok(AgentMode::Primary),
+        "subagent" => Ok(AgentMode::Subagent),
+        "all" => Ok(AgentMode::All),
+        other => Err(node.bad(format!("`{other}` is no mode"), "Use \"primary\", \"subagent\" or \"all\".")),
+    }
+}
+
+fn temperature(node: &Node<'_>) -> Result<f64, ConfigError> {
+    let value: f64 = node.number()?.replace('_', "").parse().map_err(|_| node.wrong("a number"))?;
+    let fits = (0.0..=2.0).contains(&value);
+    if fits { Ok(value) } else { Err(node.bad(format!("{value} is out of range"), "Use a number from 0 to 2.")) }
+}
+
+fn steps(node: &Node<'_>) -> Result<u32, ConfigError> {
+    match node.count()? {
+        0 => Err(node.bad("nothing can be done in no step", "Use 1 or more.")),
+        n => Ok(n),
+    }
+}
+
+fn limits(node: &Node<'_>) -> Result<Limits, ConfigError> {
+    let table = node.table()?;
+    table.only(LIMITS)?;
+    Ok(Limits {
+        steps: table.read("steps", steps)?,
+        cost_usd: table.read("cost_usd", decimal)?,
+        wall: table.read("wall", duration)?,
+    })
+}
+
+fn duration(node: &Node<'_>) -> Result<Duration, ConfigError> {
+    let text = node.text()?;
+    humantime::parse_duration(&text)
+        .map_err(|e| node.bad(format!("`{text}` is no length of time ({e})"), "Write it as \"90s\" or \"30m\"."))
+}
+
+/// Options of an adapter are its own affair: they are handed on as JSON.
+fn json(node: &Node<'_>) -> Result<Value, ConfigError> {
+    Ok(match node.value() {
+        DeValue::String(s) => Value::from(s.as_ref()),
+        DeValue::Boolean(b) => Value::from(*b),
+        DeValue::Integer(n) => whole(node, n.as_str(), n.radix())?,
+        DeValue::Float(n) => broken(node, n.as_str())?,
+        DeValue::Datetime(d) => Value::from(d.to_string()),
+        DeValue::Array(_) => node.items()?.iter().map(json).collect::<Result<_, _>>()?,
+        DeValue::Table(_) => Value::Object(
+            node.table()?.entries().map(|(k, n)| Ok((k.to_owned(), json(&n)?))).collect::<Result<_, _>>()?,
+        ),
+    })
+}
+
+fn whole(node: &Node<'_>, digits: &str, radix: u32) -> Result<Value, ConfigError> {
+    i64::from_str_radix(&digits.replace('_', ""), radix).map(Value::from).map_err(|_| node.wrong("a smaller number"))
+}
+
+fn broken(node: &Node<'_>, digits: &str) -> Result<Value, ConfigError> {
+    let number: Option<f64> = digits.replace('_', "").parse().ok();
+    number.filter(|n| n.is_finite()).map(Value::from).ok_or_else(|| node.wrong("a finite number"))
+}
+
+#[cfg(test)]
+mod tests;

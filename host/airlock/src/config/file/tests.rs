@@ -1,0 +1,123 @@
+use super::*;
+use model::permission::{Action, Rule};
+
+fn parse_text(text: &str) -> Result<FileConfig, ConfigError> {
+    FileConfig::parse(Path::new("c.toml"), text, Some(Path::new("/home/x")))
+}
+
+/// The whole config of the interface page.
+const WHOLE: &str = r#"
+model = "local/qwen"
+small_model = "local/qwen-small"
+agent = "build"
+hooks = ["redact"]
+
+[providers.local]
+adapter = "openai-chat"
+base_url = "http://127.0.0.1:8080/v1/"
+key = { env = "LOCAL_KEY" }
+models = [{ id = "qwen", context = 32768, output = 4096, price = { input = 0.15, output = 6e-1 } }]
+options = { top_k = 4, nested = { on = true, list = [1, 2.5, "x"] } }
+
+[permission]
+"*" = "ask"
+read = { "*" = "allow", "*.env" = "ask" }
+edit = { "docs/**" = "allow", "~/x" = "deny" }
+bash = { "git status *" = "allow", "rm *" = "deny" }
+continue = true
+
+[agents.minimal]
+tools = ["read", "write"]
+prompt = "…"
+steps = 12
+mode = "primary"
+permission = { bash = "deny" }
+
+[limits]
+steps = 200
+cost_usd = 5.0
+wall = "30m"
+
+[secrets.github]
+env = "GITHUB_TOKEN"
+hosts = ["api.github.com"]
+"#;
+
+#[test]
+fn the_whole_interface_is_read() {
+    let c = parse_text(WHOLE).unwrap();
+    assert_eq!(c.model, ModelRef::parse("local/qwen"));
+    let local = &c.providers["local"];
+    assert_eq!(local.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
+    assert_eq!(local.key, Some(KeySource::Env("LOCAL_KEY".into())));
+    assert_eq!((local.models[0].context, local.models[0].output), (32768, 4096));
+    let price = local.models[0].price.unwrap();
+    assert_eq!((price.input, price.output), ("0.15".parse().unwrap(), "0.6".parse().unwrap()));
+    let options = serde_json::json!({"top_k": 4, "nested": {"on": true, "list": [1, 2.5, "x"]}});
+    assert_eq!(local.options, Some(options));
+    assert_eq!(c.permissions.go_on, Some(true));
+    assert_eq!(c.agents["minimal"].steps, Some(12));
+    assert_eq!(c.agents["minimal"].mode, Some(AgentMode::Primary));
+    assert_eq!(c.limits.wall, Some(Duration::from_secs(1800)));
+    assert_eq!(c.limits.cost_usd, Some("5".parse().unwrap()));
+    assert_eq!(c.secrets["github"].hosts, ["api.github.com"]);
+    assert_eq!(c.hooks, Some(vec!["redact".into()]));
+}
+
+#[test]
+fn rules_keep_the_order_in_which_they_are_written() {
+    let rules = parse_text(WHOLE).unwrap().permissions.rules;
+    let want = [
+        ("*", "*", Action::Ask),
+        ("read", "*", Action::Allow),
+        ("read", "*.env", Action::Ask),
+        ("edit", "docs/**", Action::Allow),
+        ("edit", "/home/x/x", Action::Deny),
+        ("bash", "git status *", Action::Allow),
+        ("bash", "rm *", Action::Deny),
+    ];
+    assert_eq!(rules, want.map(|(p, w, a)| Rule::new(p, w, a)));
+    let bare = parse_text("permission = \"allow\"").unwrap().permissions.rules;
+    assert_eq!(bare, [Rule::new("*", "*", Action::Allow)]);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    for (text, line, words) in [
+        ("modle = \"a/b\"", 1, &["modle", "`model`"][..]),
+        ("\n\n[permision]\nread = \"ask\"", 3, &["permision", "`permission`"]),
+        ("[providers.x]\nadapter = \"a\"\nbase_ulr = \"http://x\"", 3, &["providers.x.base_ulr", "`base_url`"]),
+        ("[agents.x]\nstep = 3", 2, &["agents.x.step", "`steps`"]),
+        ("[limits]\ncost = 3", 2, &["limits.cost", "`cost_usd`"]),
+        ("zzz = 1", 1, &["zzz", "providers"]),
+        ("model = 3", 1, &["model", "text", "integer"]),
+        ("model = \"qwen\"", 1, &["model", "qwen", "provider/model"]),
+        ("[limits]\n\nsteps = \"many\"", 3, &["limits.steps", "whole number", "string"]),
+        ("[limits]\nsteps = 0", 2, &["limits.steps"]),
+        ("[limits]\nsteps = -1", 2, &["limits.steps", "-1"]),
+        ("[limits]\nwall = \"soon\"", 2, &["limits.wall", "soon", "30m"]),
+        ("[limits]\ncost_usd = -1", 2, &["limits.cost_usd"]),
+        ("[permission]\nbash = \"maybe\"", 2, &["permission.bash", "maybe", "deny"]),
+        ("[permission]\nbash = 1", 2, &["permission.bash"]),
+        ("[permission]\ncontinue = \"yes\"", 2, &["permission.continue", "true or false"]),
+        ("[providers.x]\nbase_url = \"http://x\"", 1, &["providers.x.adapter", "missing", "openai-chat"]),
+        ("[providers.x]\nadapter = \"a\"\nbase_url = \"x:1\"", 3, &["base_url", "http://"]),
+        ("[providers.x]\nadapter = \"a\"\nkey = \"sk-123\"", 3, &["providers.x.key", "never", "env"]),
+        ("[providers.x]\nadapter = \"a\"\nkey = { env = \"A\", file = \"b\" }", 3, &["providers.x.key", "two"]),
+        ("[providers.x]\nadapter = \"a\"\nkey = { }", 3, &["providers.x.key", "nowhere"]),
+        ("[providers.x]\nadapter = \"a\"\nmodels = [\n { name = \"x\" }]", 4, &["providers.x.models[0].id", "missing"]),
+        ("[agents.x]\nmode = \"second\"", 2, &["agents.x.mode", "subagent"]),
+        ("[agents.x]\ntemperature = 3.5", 2, &["agents.x.temperature", "3.5"]),
+        ("[secrets.x]\nenv = \"A\"", 1, &["secrets.x.hosts", "missing"]),
+        ("hooks = \"redact\"", 1, &["hooks", "list"]),
+        ("a = 1\nb = = 2", 2, &["c.toml"]),
+    ] {
+        let error = parse_text(text).unwrap_err();
+        let told = format!("{error} {}", error.hint());
+        assert!(told.contains(&format!("c.toml, line {line}:")), "{text:?} is told as {told:?}");
+        for word in words {
+            assert!(told.contains(word), "{told:?} should hold {word:?}");
+        }
+        assert!(!told.contains("sk-123"), "a key is never repeated");
+    }
+}

@@ -1,0 +1,264 @@
+//! The config: what the person, the workspace, the environment and the flags say, laid over the defaults in this order.
+//!
+//! A workspace's file is written by whoever wrote the repository. Until it is trusted it may make things stricter and nothing
+//! else: its rules form a layer that only narrows, its limits count where they are smaller, all else is left out and said so.
+
+pub mod agents;
+pub mod choice;
+pub mod error;
+pub mod file;
+pub mod paths;
+pub mod probe;
+pub mod providers;
+mod read;
+pub mod rules;
+
+pub use error::ConfigError;
+pub use read::nearest;
+
+use file::{FileConfig, ProviderEntry, SecretEntry};
+use indexmap::IndexMap;
+use model::budget::Limits;
+use model::permission::{Layer, Policy, Reach, Rule};
+use model::profile::Profile;
+use model::provider::ModelRef;
+use paths::{Paths, Place};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Who said so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Default,
+    File(PathBuf),
+    Variable(&'static str),
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Variable(name) | Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said<T> {
+    pub value: T,
+    pub by: Origin,
+}
+
+/// What the environment says. A closed list: other variables are not looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Variables {
+    pub model: Option<ModelRef>,
+    pub small_model: Option<ModelRef>,
+    pub agent: Option<String>,
+}
+
+/// What the flags say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overrides {
+    pub model: Option<ModelRef>,
+    pub agent: Option<String>,
+    pub allow: Vec<Rule>,
+    pub deny: Vec<Rule>,
+    pub limits: Limits,
+}
+
+/// Everything that was said, merged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    pub model: Option<Said<ModelRef>>,
+    pub small_model: Option<Said<ModelRef>>,
+    pub agent: Said<String>,
+    pub providers: IndexMap<String, ProviderEntry>,
+    pub agents: IndexMap<String, Profile>,
+    pub limits: Limits,
+    /// Run in this order.
+    pub hooks: Vec<String>,
+    pub secrets: IndexMap<String, SecretEntry>,
+    /// `permission.continue`.
+    pub go_on: bool,
+    /// Rules of the files, least specific first.
+    layers: Vec<Layer>,
+    /// Rules of the flags: the last word.
+    flags: Vec<Rule>,
+    pub files: Vec<PathBuf>,
+    /// For the person: what was left out, and why.
+    pub notices: Vec<String>,
+}
+
+impl Config {
+    /// Reads the files and lays all layers over each other.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its place.
+    pub fn load(paths: &Paths, place: &Place, flags: Overrides) -> Result<Self, ConfigError> {
+        let home = paths.home.as_deref();
+        let user = read_file(&paths.user_config(), home)?;
+        let workspace = match place.workspace_config() {
+            Some(file) => read_file(&file, home)?,
+            None => None,
+        };
+        Ok(Self::merge(user.unwrap_or_default(), workspace, variables()?, flags))
+    }
+
+    /// Pure: defaults < user < workspace < environment < flags.
+    #[must_use]
+    pub fn merge(user: FileConfig, workspace: Option<FileConfig>, env: Variables, flags: Overrides) -> Self {
+        let mut agents = agents::built_in();
+        for (name, entry) in &user.agents {
+            agents::overlay(&mut agents, name, entry);
+        }
+        let from_user = || Origin::File(user.path.clone());
+        let mut config = Self {
+            model: last(flags.model, "--model", env.model, "AIRLOCK_MODEL", user.model, from_user()),
+            small_model: last(None, "", env.small_model, "AIRLOCK_SMALL_MODEL", user.small_model, from_user()),
+            agent: last(flags.agent, "--agent", env.agent, "AIRLOCK_AGENT", user.agent, from_user())
+                .unwrap_or(Said { value: agents::DEFAULT.into(), by: Origin::Default }),
+            providers: user.providers,
+            agents,
+            limits: user.limits,
+            hooks: user.hooks.unwrap_or_default(),
+            secrets: user.secrets,
+            go_on: user.permissions.go_on.unwrap_or(false),
+            layers: layer(&user.path, Reach::Full, user.permissions.rules).into_iter().collect(),
+            // Denials last: of two flags that meet, the stricter one stands.
+            flags: flags.allow.into_iter().chain(flags.deny).collect(),
+            files: if user.path.as_os_str().is_empty() { vec![] } else { vec![user.path] },
+            notices: Vec::new(),
+        };
+        if let Some(workspace) = workspace {
+            config.narrow(workspace);
+        }
+        config.limits = over(flags.limits, config.limits);
+        config
+    }
+
+    /// Takes from an untrusted file what makes things stricter.
+    fn narrow(&mut self, workspace: FileConfig) {
+        let ignored = widening(&workspace);
+        if !ignored.is_empty() {
+            self.notices.push(format!(
+                "{} is not trusted, so only its rules and smaller limits count; left out: {}",
+                workspace.path.display(),
+                ignored.join(", ")
+            ));
+        }
+        self.layers.extend(layer(&workspace.path, Reach::NarrowOnly, workspace.permissions.rules));
+        self.limits = tighter(std::mem::take(&mut self.limits), workspace.limits);
+        self.files.push(workspace.path);
+    }
+
+    /// All rules of a run, least specific first: defaults, user, workspace, agent, flags.
+    #[must_use]
+    pub fn policy(&self, defaults: Layer, profile: &Profile) -> Policy {
+        let agent = full(&format!("agent {}", profile.name), profile.rules.clone());
+        let flags = full("--allow and --deny", self.flags.clone());
+        let tail = [agent, flags].into_iter().filter(|l| !l.rules.is_empty());
+        Policy { layers: std::iter::once(defaults).chain(self.layers.iter().cloned()).chain(tail).collect() }
+    }
+
+    /// The rules of files and flags, for `config show`.
+    pub fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
+        let files = self.layers.iter().flat_map(|l| l.rules.iter().map(move |r| (l.origin.as_str(), r)));
+        files.chain(self.flags.iter().map(|r| ("flags", r)))
+    }
+}
+
+fn full(origin: &str, rules: Vec<Rule>) -> Layer {
+    Layer { origin: origin.into(), reach: Reach::Full, rules }
+}
+
+fn layer(path: &Path, reach: Reach, rules: Vec<Rule>) -> Option<Layer> {
+    let layer = Layer { origin: path.display().to_string(), reach, rules };
+    (!layer.rules.is_empty()).then_some(layer)
+}
+
+fn last<T>(
+    flag: Option<T>,
+    flag_name: &'static str,
+    variable: Option<T>,
+    variable_name: &'static str,
+    file: Option<T>,
+    origin: Origin,
+) -> Option<Said<T>> {
+    let flag = flag.map(|value| Said { value, by: Origin::Flag(flag_name) });
+    let variable = variable.map(|value| Said { value, by: Origin::Variable(variable_name) });
+    flag.or(variable).or(file.map(|value| Said { value, by: origin }))
+}
+
+/// Keys of a workspace's file that could widen what a run may do.
+fn widening(file: &FileConfig) -> Vec<&'static str> {
+    let told = |is: bool, key| is.then_some(key);
+    [
+        told(file.model.is_some(), "model"),
+        told(file.small_model.is_some(), "small_model"),
+        told(file.agent.is_some(), "agent"),
+        told(!file.providers.is_empty(), "providers"),
+        told(file.permissions.go_on.is_some(), "permission.continue"),
+        told(!file.agents.is_empty(), "agents"),
+        told(file.hooks.is_some(), "hooks"),
+        told(!file.secrets.is_empty(), "secrets"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Where the first says nothing, the second does.
+fn over(first: Limits, second: Limits) -> Limits {
+    Limits {
+        steps: first.steps.or(second.steps),
+        cost_usd: first.cost_usd.or(second.cost_usd),
+        wall: first.wall.or(second.wall),
+    }
+}
+
+fn tighter(a: Limits, b: Limits) -> Limits {
+    fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+        a.into_iter().chain(b).min()
+    }
+    Limits { steps: least(a.steps, b.steps), cost_usd: least(a.cost_usd, b.cost_usd), wall: least(a.wall, b.wall) }
+}
+
+/// Config files are small; something else by this name is not read whole.
+const MAX_FILE: u64 = 1 << 20;
+
+fn read_file(path: &Path, home: Option<&Path>) -> Result<Option<FileConfig>, ConfigError> {
+    let unreadable = |why: String| ConfigError::Unreadable { file: path.into(), why };
+    match std::fs::metadata(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(unreadable(e.to_string())),
+        Ok(meta) if meta.len() > MAX_FILE => return Err(unreadable("it is larger than 1 MiB".into())),
+        Ok(_) => {}
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
+    FileConfig::parse(path, &text, home).map(Some)
+}
+
+fn variables() -> Result<Variables, ConfigError> {
+    Ok(Variables {
+        model: model_variable("AIRLOCK_MODEL")?,
+        small_model: model_variable("AIRLOCK_SMALL_MODEL")?,
+        agent: variable("AIRLOCK_AGENT"),
+    })
+}
+
+/// A variable of the environment; an empty one counts as unset.
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|v| !v.is_empty())
+}
+
+fn model_variable(name: &'static str) -> Result<Option<ModelRef>, ConfigError> {
+    let bad = |text: &str| ConfigError::BadVariable { name, why: format!("`{text}` is not `provider/model`") };
+    variable(name).map(|text| ModelRef::parse(&text).ok_or_else(|| bad(&text))).transpose()
+}
+
+#[cfg(test)]
+mod tests;
