@@ -1,1 +1,27 @@
 //! The loop: what happens next in a session, how a stream becomes parts, which calls run, what is asked
+
+mod answer;
+mod bus;
+mod calls;
+mod cancel;
+mod error;
+mod input;
+mod places;
+mod processor;
+mod prompt;
+mod repair;
+mod retry;
+mod run;
+mod step;
+mod toolset;
+mod transcript;
+mod turn;
+
+#[cfg(test)]
+mod testing;
+
+pub use calls::output::{MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES};
+pub use error::AgentError;
+pub use places::{Disk, Places};
+pub use retry::RetryPolicy;
+pub use run::{Clock, Job, Ports, Prompt, RunOptions, run, run_in};

@@ -222,6 +222,12 @@ pub trait Gate: Send + Sync {
         metadata: Value,
         cancel: &CancellationToken,
     ) -> Result<(), Denial>;
+
+    /// A denial that has to end the run (a person's bare no, nobody there to answer): the first of this run, whether it was
+    /// asked for before a call or in the middle of one.
+    fn blocked(&self) -> Option<Denial> {
+        None
+    }
 }
 
 #[cfg(test)]

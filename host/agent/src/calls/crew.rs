@@ -1,0 +1,300 @@
+//! Which of a step's calls may run now. Results are those of one call after another: a call waits for every earlier one that it
+//! conflicts with. A call that only reads may start while the model is still speaking; one that acts waits for the good end of
+//! the step.
+
+use super::progress::{Board, Pen};
+use super::scopes::Footprint;
+use super::stage::{Outcome, Prepared, Refused, Settled, broken, carry_out, prepare};
+use crate::places::Places;
+use crate::run::Clock;
+use crate::toolset::Toolset;
+use model::fault::FailureKind;
+use model::hook::{CallContext, Hooks};
+use model::id::{MessageId, PartId};
+use model::message::FinishReason;
+use model::permission::Gate;
+use model::provider::ModelCall;
+use model::session::Session;
+use model::store::Store;
+use model::tool::{Progress, Tools};
+use model::tool_state::Metadata;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Calls that run at one time.
+const MAX_RUNNING: usize = 16;
+/// How long calls that were cancelled have to end by themselves: within the 250 ms that a cancelled run has in all.
+const GRACE: Duration = Duration::from_millis(180);
+
+/// What all calls of a step work with.
+pub(crate) struct Bench {
+    pub session: Session,
+    pub message: MessageId,
+    pub agent: String,
+    pub toolset: Arc<Toolset>,
+    pub tools: Arc<dyn Tools>,
+    pub hooks: Arc<dyn Hooks>,
+    pub gate: Arc<dyn Gate>,
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub places: Arc<dyn Places>,
+}
+
+impl Bench {
+    pub(super) fn context(&self, call: &ModelCall, tool: &str) -> CallContext {
+        CallContext {
+            session: self.session.id.clone(),
+            call: call.id.clone(),
+            agent: self.agent.clone(),
+            tool: tool.to_owned(),
+            workspace: self.session.directory.clone(),
+            now_ms: self.clock.now_ms(),
+        }
+    }
+}
+
+/// The calls of one attempt, in the model's order.
+pub(crate) struct Crew {
+    bench: Arc<Bench>,
+    slots: Vec<Slot>,
+    tasks: JoinSet<Report>,
+    owners: HashMap<Id, usize>,
+    board: Arc<Board>,
+    last_word: Option<Instant>,
+    cancel: CancellationToken,
+    /// How the model's step ended, once it has.
+    ended: Option<FinishReason>,
+}
+
+struct Slot {
+    part: PartId,
+    phase: Phase,
+    /// `Everything` as long as it is not known.
+    footprint: Footprint,
+}
+
+enum Phase {
+    /// No arguments at all: whether they are complete shows at the end of the step.
+    Held(ModelCall),
+    Preparing,
+    Ready(Box<Prepared>),
+    Refused(Box<Refused>),
+    Running,
+    Settled,
+}
+
+enum Report {
+    Prepared(Result<Prepared, Refused>),
+    Settled(Settled),
+}
+
+/// A call that may start now. Its start has to be in the ledger before, if it acts.
+pub(crate) struct Start {
+    slot: usize,
+    pub part: PartId,
+    pub tool: String,
+    pub input: Value,
+    pub acts: bool,
+}
+
+/// What the calls have come to.
+pub(crate) enum Happened {
+    Progress(Vec<(PartId, Progress)>),
+    Settled(Vec<(PartId, Settled)>),
+}
+
+impl Crew {
+    pub(crate) fn new(bench: Arc<Bench>, cancel: CancellationToken) -> Self {
+        Self {
+            bench,
+            slots: vec![],
+            tasks: JoinSet::new(),
+            owners: HashMap::new(),
+            board: Arc::default(),
+            last_word: None,
+            cancel,
+            ended: None,
+        }
+    }
+
+    /// Takes a call that is complete in the stream.
+    pub(crate) async fn add(&mut self, part: PartId, call: ModelCall) {
+        let slot = self.slots.len();
+        let blank = call.input.trim().is_empty();
+        self.slots.push(Slot { part, phase: Phase::Preparing, footprint: Footprint::Everything });
+        if blank && self.ended.is_none() {
+            self.slots[slot].phase = Phase::Held(call);
+        } else {
+            self.prepare(slot, call).await;
+        }
+    }
+
+    /// Nearly always done at the first look; only a hook can make it take longer.
+    async fn prepare(&mut self, slot: usize, call: ModelCall) {
+        let mut preparing = Box::pin(prepare(call, self.bench.clone()));
+        match futures::poll!(&mut preparing) {
+            std::task::Poll::Ready(result) => self.prepared(slot, result),
+            std::task::Poll::Pending => {
+                let task = self.tasks.spawn(async move { Report::Prepared(preparing.await) });
+                self.owners.insert(task.id(), slot);
+            }
+        }
+    }
+
+    fn prepared(&mut self, slot: usize, result: Result<Prepared, Refused>) {
+        let slot = &mut self.slots[slot];
+        if !matches!(slot.phase, Phase::Preparing) {
+            return;
+        }
+        match result {
+            Ok(prepared) => {
+                slot.footprint = prepared.footprint().clone();
+                slot.phase = Phase::Ready(Box::new(prepared));
+            }
+            // It touches nothing: nobody has to wait for it.
+            Err(refused) => {
+                slot.footprint = Footprint::Paths { reads: vec![], writes: vec![] };
+                slot.phase = Phase::Refused(Box::new(refused));
+            }
+        }
+    }
+
+    /// The provider ran this call itself: it is none of ours.
+    pub(crate) fn withdraw(&mut self, part: &PartId) {
+        if let Some(slot) = self.slots.iter_mut().find(|s| s.part == *part) {
+            slot.phase = Phase::Settled;
+        }
+    }
+
+    /// The model's step has ended well: calls that act may start.
+    pub(crate) async fn step_ended(&mut self, reason: FinishReason) {
+        self.ended = Some(reason);
+        for slot in 0..self.slots.len() {
+            let held = std::mem::replace(&mut self.slots[slot].phase, Phase::Preparing);
+            match held {
+                Phase::Held(_) if reason == FinishReason::Length => {
+                    self.prepared(slot, Err(broken("", "they were cut off at the limit of the answer's length")));
+                }
+                Phase::Held(call) => self.prepare(slot, call).await,
+                other => self.slots[slot].phase = other,
+            }
+        }
+    }
+
+    /// Refusals that may be told now. Not before the step has ended: until then the provider may answer a call itself.
+    pub(crate) fn refusals(&mut self) -> Vec<(PartId, Settled)> {
+        if self.ended.is_none() {
+            return vec![];
+        }
+        let mut out = vec![];
+        for slot in &mut self.slots {
+            match std::mem::replace(&mut slot.phase, Phase::Settled) {
+                Phase::Refused(refused) => out.push((slot.part.clone(), Settled::from(*refused))),
+                other => slot.phase = other,
+            }
+        }
+        out
+    }
+
+    /// Calls that may start now, in order.
+    pub(crate) fn startable(&self) -> Vec<Start> {
+        let running = self.slots.iter().filter(|s| matches!(s.phase, Phase::Running)).count();
+        let free = MAX_RUNNING.saturating_sub(running);
+        (0..self.slots.len()).filter_map(|i| self.start_of(i)).take(free).collect()
+    }
+
+    fn start_of(&self, slot: usize) -> Option<Start> {
+        let this = &self.slots[slot];
+        let Phase::Ready(prepared) = &this.phase else { return None };
+        let acts = prepared.acts();
+        let waits = |s: &Slot| !matches!(s.phase, Phase::Settled) && s.footprint.conflicts(&this.footprint);
+        if acts && self.ended.is_none() || self.slots[..slot].iter().any(waits) {
+            return None;
+        }
+        let (tool, input) = (prepared.tool_name().to_owned(), prepared.input().clone());
+        Some(Start { slot, part: this.part.clone(), tool, input, acts })
+    }
+
+    /// Starts a call that [`Crew::startable`] named.
+    pub(crate) fn start(&mut self, start: &Start) {
+        let slot = &mut self.slots[start.slot];
+        match std::mem::replace(&mut slot.phase, Phase::Running) {
+            Phase::Ready(prepared) => {
+                let pen = Arc::new(Pen { board: self.board.clone(), part: slot.part.clone() });
+                let (bench, cancel) = (self.bench.clone(), self.cancel.clone());
+                let work = async move { Report::Settled(carry_out(*prepared, bench, pen, cancel).await) };
+                let task = self.tasks.spawn(work);
+                self.owners.insert(task.id(), start.slot);
+            }
+            other => slot.phase = other,
+        }
+    }
+
+    /// Whether every call has its result.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.slots.iter().all(|s| matches!(s.phase, Phase::Settled))
+    }
+
+    /// The next news; never resolves where nothing runs. May be dropped and asked again.
+    pub(crate) async fn next(&mut self) -> Happened {
+        let joined = tokio::select! {
+            biased;
+            Some(joined) = self.tasks.join_next_with_id() => joined,
+            words = self.board.next(self.last_word) => {
+                self.last_word = Some(Instant::now());
+                return Happened::Progress(words);
+            }
+        };
+        let mut settled = vec![];
+        self.take(joined, &mut settled);
+        while let Some(joined) = self.tasks.try_join_next_with_id() {
+            self.take(joined, &mut settled);
+        }
+        Happened::Settled(settled)
+    }
+
+    fn take(&mut self, joined: Result<(Id, Report), JoinError>, settled: &mut Vec<(PartId, Settled)>) {
+        let (id, report) = match joined {
+            Ok((id, report)) => (id, report),
+            Err(error) => (error.id(), Report::Settled(panicked(&error))),
+        };
+        let Some(slot) = self.owners.remove(&id) else { return };
+        match report {
+            Report::Prepared(result) => self.prepared(slot, result),
+            Report::Settled(result) => {
+                self.slots[slot].phase = Phase::Settled;
+                settled.push((self.slots[slot].part.clone(), result));
+            }
+        }
+    }
+
+    /// Cancels all calls and gives back what those that end in time came to. The rest is ended.
+    pub(crate) async fn stop(mut self) -> Vec<(PartId, Settled)> {
+        self.cancel.cancel();
+        let deadline = Instant::now() + GRACE;
+        let mut settled = vec![];
+        while let Ok(Some(joined)) = tokio::time::timeout_at(deadline, self.tasks.join_next_with_id()).await {
+            self.take(joined, &mut settled);
+        }
+        settled
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+/// A call whose code in the host broke down: it is the call's failure, not the run's.
+fn panicked(error: &JoinError) -> Settled {
+    tracing::error!(%error, "a tool call broke down in the host");
+    let message = "The call broke down in the host. This is a fault of the program, not of the call.".to_owned();
+    let outcome = Outcome::Failed { kind: FailureKind::Trap, message, metadata: Metadata::new() };
+    Settled { outcome, blocked: None }
+}

@@ -1,0 +1,305 @@
+//! The stages of one call. Each is a type that only the stage before can make: nothing runs that was not permitted, nothing is
+//! permitted that was not prepared.
+
+use super::crew::Bench;
+use super::output;
+use super::scopes::{self, Footprint, Survey};
+use crate::toolset::Tool;
+use crate::transcript::data_url;
+use futures::FutureExt;
+use model::fault::FailureKind;
+use model::grant::CallGrant;
+use model::hook::{CallContext, ResultView};
+use model::permission::{Act, Actor, Denial};
+use model::provider::ModelCall;
+use model::tool::{ProgressSink, ToolAttachment, ToolCall, ToolFailure, ToolOutput};
+use model::tool_state::{Attachment, Done, Metadata};
+use serde_json::{Map, Value, json};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Bytes of broken arguments that are kept and quoted.
+const MAX_QUOTE: usize = 2000;
+/// Attachments of one result, together.
+const MAX_ATTACHED: usize = 16 << 20;
+
+/// A call whose tool exists, whose input fits and that no hook refused.
+pub(crate) struct Prepared {
+    call: ModelCall,
+    tool: Arc<Tool>,
+    input: Value,
+    footprint: Footprint,
+}
+
+/// A prepared call that may happen, with what it may touch.
+struct Permitted {
+    prepared: Prepared,
+    grant: CallGrant,
+}
+
+/// A call that ran.
+struct Executed {
+    prepared: Prepared,
+    result: Result<ToolOutput, ToolFailure>,
+}
+
+/// How a call ended, as it is stored.
+pub(crate) struct Settled {
+    pub outcome: Outcome,
+    /// Why the run has to end once the step is settled: a no, or nobody there to say yes.
+    pub blocked: Option<String>,
+}
+
+pub(crate) enum Outcome {
+    Completed(Done),
+    Failed { kind: FailureKind, message: String, metadata: Metadata },
+}
+
+/// A call that will not run, and why.
+pub(crate) struct Refused {
+    pub failure: ToolFailure,
+    pub metadata: Metadata,
+    blocked: Option<String>,
+}
+
+impl From<ToolFailure> for Refused {
+    fn from(failure: ToolFailure) -> Self {
+        Self { failure, metadata: Metadata::new(), blocked: None }
+    }
+}
+
+impl From<Refused> for Settled {
+    fn from(refused: Refused) -> Self {
+        let Refused { failure, metadata, blocked } = refused;
+        Self { outcome: Outcome::Failed { kind: failure.kind, message: failure.message, metadata }, blocked }
+    }
+}
+
+impl Settled {
+    fn failed(kind: FailureKind, message: impl Into<String>) -> Self {
+        Refused::from(ToolFailure::new(kind, message)).into()
+    }
+}
+
+impl Prepared {
+    pub(crate) fn input(&self) -> &Value {
+        &self.input
+    }
+
+    pub(crate) fn tool_name(&self) -> &str {
+        &self.tool.spec.name
+    }
+
+    pub(crate) fn footprint(&self) -> &Footprint {
+        &self.footprint
+    }
+
+    /// Whether it may have effects: such a call waits for the end of the model's step.
+    pub(crate) fn acts(&self) -> bool {
+        scopes::acts(&self.tool.spec)
+    }
+
+    fn survey(&self, bench: &Bench) -> Survey {
+        scopes::survey(&self.tool.spec, &self.input, &bench.session.directory, bench.places.as_ref())
+    }
+
+    fn context(&self, bench: &Bench) -> CallContext {
+        bench.context(&self.call, self.tool_name())
+    }
+}
+
+/// Parses, validates and lets the hooks see a call.
+pub(crate) async fn prepare(call: ModelCall, bench: Arc<Bench>) -> Result<Prepared, Refused> {
+    let guarded = AssertUnwindSafe(prepare_inner(call, &bench)).catch_unwind().await;
+    guarded.unwrap_or_else(|_| Err(ToolFailure::new(FailureKind::Trap, "A hook before the call failed.").into()))
+}
+
+async fn prepare_inner(call: ModelCall, bench: &Bench) -> Result<Prepared, Refused> {
+    let tool = bench.toolset.get(&call.name)?;
+    let input = parse(&call.input)?;
+    tool.validate(&input)?;
+    let context = bench.context(&call, &tool.spec.name);
+    let changed = bench.hooks.tool_before(&context, input.clone()).await.map_err(|denial| {
+        ToolFailure::new(FailureKind::Denied, format!("The hook {} refused this call: {}", denial.hook, denial.reason))
+    })?;
+    if changed != input {
+        tool.validate(&changed)?;
+    }
+    let mut prepared = Prepared { call, tool, input: changed, footprint: Footprint::Everything };
+    prepared.footprint = prepared.survey(bench).footprint;
+    Ok(prepared)
+}
+
+/// The arguments as an object. Nothing at all is an empty object; what is broken is never mended: a file would get half its text.
+fn parse(raw: &str) -> Result<Value, Refused> {
+    if raw.trim().is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    let problem = match serde_json::from_str::<Value>(raw) {
+        Ok(object @ Value::Object(_)) => return Ok(object),
+        Ok(_) => "they are JSON, but not an object".to_owned(),
+        Err(why) => format!("they are not JSON: {why}"),
+    };
+    Err(broken(raw, &problem))
+}
+
+/// The refusal of arguments that cannot be read.
+pub(crate) fn broken(raw: &str, problem: &str) -> Refused {
+    let quote = &raw[..raw.floor_char_boundary(MAX_QUOTE)];
+    let text = format!(
+        "The arguments of this call cannot be used, {problem}. The call was not run. Write it again, whole. It ended in: {}",
+        tail(raw, 80)
+    );
+    let mut metadata = Metadata::new();
+    metadata.insert("raw".into(), Value::String(quote.to_owned()));
+    Refused { failure: ToolFailure::new(FailureKind::InvalidInput, text), metadata, blocked: None }
+}
+
+fn tail(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
+
+/// The whole way of a prepared call.
+pub(crate) async fn carry_out(
+    prepared: Prepared,
+    bench: Arc<Bench>,
+    progress: Arc<dyn ProgressSink>,
+    cancel: CancellationToken,
+) -> Settled {
+    match permit(prepared, &bench, &cancel).await {
+        Err(refused) => refused.into(),
+        Ok(permitted) => settle(execute(permitted, &bench, progress, cancel).await, &bench).await,
+    }
+}
+
+async fn permit(prepared: Prepared, bench: &Bench, cancel: &CancellationToken) -> Result<Permitted, Refused> {
+    // Looked up again: a call before this one may have made a link.
+    let Survey { acts, grant, .. } = prepared.survey(bench);
+    let actor = Actor {
+        session: bench.session.id.clone(),
+        message: bench.message.clone(),
+        call: prepared.call.id.clone(),
+        agent: bench.agent.clone(),
+        tool: prepared.tool_name().to_owned(),
+        worktree: bench.session.worktree.clone(),
+    };
+    let metadata = json!({ "tool": prepared.tool_name(), "input": prepared.input });
+    match bench.gate.permit(&actor, &acts, metadata, cancel).await {
+        Ok(()) => Ok(Permitted { prepared, grant }),
+        Err(denial) => Err(denied(prepared.tool_name(), &acts, denial)),
+    }
+}
+
+/// A rule's no and a no with a reason are for the model to read; a bare no, or silence, is for the person to settle.
+fn denied(tool: &str, acts: &[Act], denial: Denial) -> Refused {
+    let what = acts.iter().map(|a| in_words(tool, a)).collect::<Vec<_>>().join(", ");
+    let kind = if denial == Denial::Cancelled { FailureKind::Interrupted } else { FailureKind::Denied };
+    let failure = ToolFailure::new(kind, format!("Not permitted to {what}: {denial}."));
+    let blocked = blocks(&denial).then(|| {
+        let flags = acts.iter().map(|a| format!("--allow '{}'", rule(tool, a))).collect::<Vec<_>>().join(" ");
+        format!("{tool} was not permitted to {what}: {denial}; {flags} would permit it")
+    });
+    Refused { failure, metadata: Metadata::new(), blocked }
+}
+
+fn blocks(denial: &Denial) -> bool {
+    match denial {
+        Denial::Unanswered | Denial::Rejected(None) => true,
+        Denial::Rejected(Some(feedback)) => feedback.trim().is_empty(),
+        Denial::Rule(_) | Denial::Cancelled => false,
+    }
+}
+
+fn in_words(tool: &str, act: &Act) -> String {
+    match act {
+        Act::Call { subject: None } => format!("run {tool}"),
+        Act::Call { subject: Some(subject) } => format!("run {tool} on {subject}"),
+        Act::Read { path } => format!("read {}", path.display()),
+        Act::Write { path } => format!("change {}", path.display()),
+        Act::Shell { line, .. } => format!("run `{line}`"),
+        Act::Exec { argv, .. } => format!("run {argv:?}"),
+        Act::Other { permission, patterns, .. } => format!("use {permission} for {}", patterns.join(", ")),
+    }
+}
+
+/// The rule, as `--allow` takes it, that would permit the act.
+fn rule(tool: &str, act: &Act) -> String {
+    match act {
+        Act::Call { .. } => tool.to_owned(),
+        Act::Read { .. } => "read".to_owned(),
+        Act::Write { .. } => "edit".to_owned(),
+        Act::Shell { line, .. } => format!("bash:{line}"),
+        Act::Exec { argv, .. } => format!("bash:{}", argv.join(" ")),
+        Act::Other { permission, .. } => permission.clone(),
+    }
+}
+
+async fn execute(
+    permitted: Permitted,
+    bench: &Bench,
+    progress: Arc<dyn ProgressSink>,
+    cancel: CancellationToken,
+) -> Executed {
+    let Permitted { prepared, grant } = permitted;
+    let call = ToolCall {
+        session: bench.session.id.clone(),
+        message: bench.message.clone(),
+        call: prepared.call.id.clone(),
+        agent: bench.agent.clone(),
+        tool: prepared.tool_name().to_owned(),
+        input: prepared.input.clone(),
+        workspace: bench.session.directory.clone(),
+        grant,
+        now_ms: bench.clock.now_ms(),
+    };
+    let result = bench.tools.call(call, progress, cancel.clone()).await;
+    // Whatever a call that was cancelled says of its failure, the reason is that it was cancelled.
+    let result = result.map_err(|failure| match cancel.is_cancelled() {
+        true => ToolFailure::new(FailureKind::Interrupted, format!("The call was interrupted. {}", failure.message)),
+        false => failure,
+    });
+    Executed { prepared, result }
+}
+
+async fn settle(executed: Executed, bench: &Bench) -> Settled {
+    let Executed { prepared, result } = executed;
+    match result {
+        Ok(output) => complete(&prepared, output, bench).await,
+        Err(failure) => {
+            // An act beyond the scopes is asked for while the call runs: the gate remembers how that ended.
+            let asked = if failure.kind == FailureKind::Denied { bench.gate.blocked() } else { None };
+            let blocked = asked.filter(blocks).map(|d| format!("{}: {d} ({})", prepared.tool_name(), failure.message));
+            Settled { blocked, ..Settled::failed(failure.kind, failure.message) }
+        }
+    }
+}
+
+async fn complete(prepared: &Prepared, output: ToolOutput, bench: &Bench) -> Settled {
+    let ToolOutput { title, text, metadata, attachments } = output;
+    let view = ResultView { title, text, metadata };
+    let view = bench.hooks.tool_after(&prepared.context(bench), &prepared.input, view).await;
+    let ResultView { title, text, mut metadata } = view;
+    let output = output::bound(text, &mut metadata, bench.store.as_ref()).await;
+    let title = if title.is_empty() { prepared.tool_name().to_owned() } else { title };
+    match attach(attachments) {
+        Ok(attachments) => {
+            Settled { outcome: Outcome::Completed(Done { title, output, metadata, attachments }), blocked: None }
+        }
+        Err(failure) => Refused::from(failure).into(),
+    }
+}
+
+fn attach(files: Vec<ToolAttachment>) -> Result<Vec<Attachment>, ToolFailure> {
+    let bytes: usize = files.iter().map(|f| f.data.len()).sum();
+    if bytes > MAX_ATTACHED {
+        let text = format!("The attachments of the result are {bytes} bytes; at most {MAX_ATTACHED} fit.");
+        return Err(ToolFailure::new(FailureKind::Limit, text));
+    }
+    let attached = files.into_iter().map(|f| Attachment {
+        url: data_url(&f.mime, &f.data),
+        mime: f.mime,
+        filename: f.name,
+    });
+    Ok(attached.collect())
+}

@@ -1,0 +1,149 @@
+//! What every request of a session has in common. Frozen when the run begins and made of the session's own data only, so that the
+//! prefix of each request is the same bytes as that of the one before it, also between runs.
+
+use crate::toolset::Toolset;
+use crate::transcript::{Transcript, View, chat};
+use model::id::SessionId;
+use model::profile::Profile;
+use model::provider::{Model, ModelRef, Request, ToolChoice};
+use model::session::Session;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Tokens of one answer where the user says nothing.
+const MAX_OUTPUT: u32 = 32_000;
+
+/// The built-in prompt: for an agent that has none of its own.
+const PROMPT: &str = include_str!("prompt.txt");
+
+/// What the model is told on its last allowed request.
+pub(crate) const LAST_STEP: &str = "The step limit of this run is reached: this is the last answer, and no tools can be used any more. \
+Answer in text: say what is done, what is not, and what to do next.";
+
+/// The part of a request that does not change.
+pub(crate) struct Frame {
+    session: SessionId,
+    model: Model,
+    model_ref: ModelRef,
+    system: Vec<Arc<str>>,
+    max_output_tokens: Option<u32>,
+    temperature: Option<f64>,
+    schema: Option<Value>,
+}
+
+/// What the caller may set for one run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub max_output_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    pub schema: Option<Value>,
+}
+
+impl Frame {
+    pub(crate) fn new(
+        session: &Session,
+        profile: &Profile,
+        model: Model,
+        instructions: &[String],
+        set: Settings,
+    ) -> Self {
+        Self {
+            session: session.id.clone(),
+            model_ref: session.model.clone(),
+            system: system(session, profile, instructions),
+            max_output_tokens: set.max_output_tokens.or_else(|| answer_tokens(&model)),
+            temperature: set.temperature.or(profile.temperature),
+            schema: set.schema,
+            model,
+        }
+    }
+
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    pub(crate) fn request(&self, transcript: &Transcript, toolset: &Toolset) -> Request {
+        let tools = toolset.decls();
+        let view = View { model: &self.model_ref, images: self.model.images };
+        Request {
+            session: self.session.clone(),
+            model: self.model.id.clone(),
+            system: self.system.clone(),
+            messages: chat(transcript.messages(), view),
+            tool_choice: if tools.is_empty() { ToolChoice::None } else { ToolChoice::Auto },
+            tools,
+            max_output_tokens: self.max_output_tokens,
+            temperature: self.temperature,
+            response_schema: self.schema.clone(),
+        }
+    }
+}
+
+fn answer_tokens(model: &Model) -> Option<u32> {
+    (model.output > 0).then(|| model.output.min(MAX_OUTPUT))
+}
+
+/// Agent's prompt, environment, instructions: what changes least comes first.
+fn system(session: &Session, profile: &Profile, instructions: &[String]) -> Vec<Arc<str>> {
+    let prompt = profile.prompt.as_deref().unwrap_or(PROMPT).trim();
+    let mut blocks: Vec<Arc<str>> = vec![prompt.into(), environment(session).into()];
+    blocks.extend(instructions.iter().filter(|i| !i.trim().is_empty()).map(|i| i.as_str().into()));
+    blocks.retain(|b| !b.is_empty());
+    blocks
+}
+
+/// The date is that of the session's beginning; a later one is told with a message.
+fn environment(session: &Session) -> String {
+    format!(
+        "<env>\nWorking directory: {}\nWorkspace root: {}\nPlatform: {}\nModel: {}\nDate: {}\n</env>",
+        session.directory.display(),
+        session.worktree.display(),
+        std::env::consts::OS,
+        session.model,
+        date(session.time.created),
+    )
+}
+
+/// The day (UTC) of a time in milliseconds since the Unix epoch, as `year-month-day`.
+pub(crate) fn date(ms: u64) -> String {
+    let day = httpdate::HttpDate::from(std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms)).to_string();
+    let mut words = day.split([' ', ',']).filter(|w| !w.is_empty()).skip(1);
+    let (Some(d), Some(m), Some(y)) = (words.next(), words.next(), words.next()) else { return day };
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let month = MONTHS.iter().position(|n| *n == m).map_or(0, |i| i + 1);
+    format!("{y}-{month:02}-{d}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{profile, session};
+
+    #[test]
+    fn a_day_is_written_year_first() {
+        let check = |ms, expected: &str| assert_eq!(date(ms), expected);
+        check(0, "1970-01-01");
+        check(951_782_400_000, "2000-02-29");
+        check(1_796_083_199_999, "2026-11-30");
+    }
+
+    #[test]
+    fn the_blocks_are_prompt_environment_instructions() {
+        let mut own = profile();
+        own.prompt = Some("You test.".into());
+        let blocks = system(&session(), &own, &["# Rules".into(), "  ".into()]);
+        assert_eq!((blocks.len(), &*blocks[0], &*blocks[2]), (3, "You test.", "# Rules"));
+        assert!(blocks[1].contains("Working directory: /w\n"), "{}", blocks[1]);
+    }
+
+    #[test]
+    fn the_answer_is_bounded_by_the_model() {
+        let check = |output, expected| {
+            let model = Model { output, ..Model::unknown("m") };
+            assert_eq!(answer_tokens(&model), expected, "{output}");
+        };
+        check(0, None);
+        check(4096, Some(4096));
+        check(100_000, Some(32_000));
+    }
+}

@@ -1,0 +1,337 @@
+//! The loop: look at the history, do the next thing, write it down, look again.
+
+use crate::answer::{AnswerCheck, Verdict};
+use crate::bus::Bus;
+use crate::calls::Bench;
+use crate::cancel::{Stop, Stopper};
+use crate::error::AgentError;
+use crate::input::{Drafting, title};
+use crate::places::{Disk, Places};
+use crate::prompt::{Frame, LAST_STEP, Settings};
+use crate::repair::repair;
+use crate::retry::RetryPolicy;
+use crate::step::{self, Bounds, Step};
+use crate::toolset::Toolset;
+use crate::transcript::visible_text;
+use crate::turn::{Spent, Turn, Turned};
+use model::budget::{Limit, Limits, Tokens, Used};
+use model::event::{Ending, Event, EventSink, RunOutcome};
+use model::hook::Hooks;
+use model::id::MessageId;
+use model::message::{AssistantMessage, FilePart, FinishReason, Message, Paths, Turn as TurnTime};
+use model::permission::{Gate, Policy};
+use model::profile::Profile;
+use model::provider::{Model, Provider};
+use model::session::Session;
+use model::store::Store;
+use model::tool::Tools;
+use rust_decimal::Decimal;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// The time of day. Waits use tokio's clock, which a test can stop.
+pub trait Clock: Send + Sync {
+    /// Milliseconds since the Unix epoch.
+    fn now_ms(&self) -> u64;
+}
+
+/// What a run works with.
+pub struct Ports {
+    pub provider: Arc<dyn Provider>,
+    pub tools: Arc<dyn Tools>,
+    pub hooks: Arc<dyn Hooks>,
+    pub store: Arc<dyn Store>,
+    pub gate: Arc<dyn Gate>,
+    pub sink: Arc<dyn EventSink>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What is to be done.
+pub struct Job {
+    /// New, or as it was loaded.
+    pub session: Session,
+    pub is_new: bool,
+    /// Without text and files: go on with the session's last prompt, where it was not answered.
+    pub prompt: Prompt,
+    pub profile: Profile,
+    pub model: Model,
+    pub policy: Policy,
+    pub limits: Limits,
+    pub options: RunOptions,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Prompt {
+    pub text: String,
+    pub files: Vec<FilePart>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    pub max_output_tokens: Option<u32>,
+    pub temperature: Option<f64>,
+    /// JSON Schema that the answer has to fit.
+    pub schema: Option<Value>,
+    /// Go on after a denial that would end the run.
+    pub continue_on_deny: bool,
+    /// Blocks that the host read once: `AGENTS.md` and its like.
+    pub instructions: Vec<String>,
+    pub retry: RetryPolicy,
+}
+
+/// Runs a job to its end. The session is claimed, repaired and, whatever the ending, left closed and resumable.
+///
+/// # Errors
+/// When the ledger fails, when there is nothing to answer, when the schema is none.
+pub async fn run(job: Job, ports: &Ports, cancel: CancellationToken) -> Result<RunOutcome, AgentError> {
+    run_in(job, ports, Arc::new(Disk), cancel).await
+}
+
+/// As [`run`], with another view of the disk.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_in(
+    job: Job,
+    ports: &Ports,
+    places: Arc<dyn Places>,
+    cancel: CancellationToken,
+) -> Result<RunOutcome, AgentError> {
+    let _claim = ports.store.claim(&job.session.id).await?;
+    let mut run = Run::open(job, ports, places, cancel).await?;
+    let ending = run.drive().await?;
+    Ok(run.outcome(ending))
+}
+
+struct Run<'a> {
+    ports: &'a Ports,
+    places: Arc<dyn Places>,
+    bus: Bus,
+    frame: Frame,
+    toolset: Arc<Toolset>,
+    bounds: Bounds,
+    stopper: Stopper,
+    answers: AnswerCheck,
+    agent: String,
+    schema: Option<Value>,
+    continue_on_deny: bool,
+    retry: RetryPolicy,
+    steps: u32,
+    spent: Spent,
+}
+
+impl Run<'_> {
+    async fn drive(&mut self) -> Result<Ending, AgentError> {
+        loop {
+            let ending = match step::next(self.bus.transcript().messages(), &self.bounds, &self.used()) {
+                Step::Finish => self.judge().await?,
+                Step::Limit(limit) => Some(Ending::Limit(limit)),
+                Step::AskModel { last } => self.turn(last).await?,
+            };
+            if let Some(ending) = ending {
+                return Ok(ending);
+            }
+        }
+    }
+
+    fn used(&self) -> Used {
+        Used { steps: self.steps, cost_usd: self.spent.cost, wall: self.stopper.elapsed() }
+    }
+
+    /// One request and its work. `None` = look at the history again.
+    async fn turn(&mut self, last: bool) -> Result<Option<Ending>, AgentError> {
+        if let Some(stop) = self.stopper.now() {
+            self.bus.flush().await?;
+            return Ok(Some(stopped(stop)));
+        }
+        if last {
+            self.note(LAST_STEP.into());
+        }
+        let bench = Arc::new(self.bench(last));
+        self.steps += 1;
+        let mut turn = Turn {
+            ports: self.ports,
+            bus: &mut self.bus,
+            frame: &self.frame,
+            stopper: &self.stopper,
+            retry: &self.retry,
+            bench,
+            spent: Spent::default(),
+            blocked: None,
+        };
+        let turned = turn.take().await?;
+        let spent = turn.spent;
+        self.spent.cost += spent.cost;
+        self.spent.tokens += spent.tokens;
+        Ok(self.ending(turned))
+    }
+
+    fn ending(&self, turned: Turned) -> Option<Ending> {
+        match turned {
+            Turned::Ended { blocked } => blocked.filter(|_| !self.continue_on_deny).map(Ending::Denied),
+            Turned::Failed(failure) => Some(Ending::Failed(failure)),
+            Turned::Stopped(stop) => Some(stopped(stop)),
+        }
+    }
+
+    /// The prompt is answered: whether well enough.
+    async fn judge(&mut self) -> Result<Option<Ending>, AgentError> {
+        let text = self.text();
+        match self.answers.judge(&text) {
+            Verdict::Good => Ok(Some(Ending::Done)),
+            Verdict::Bad(failure) => Ok(Some(Ending::Failed(failure))),
+            Verdict::Again(said) => {
+                self.note(said);
+                self.bus.flush().await?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        self.bus.transcript().answer().map_or_else(String::new, |(_, parts)| visible_text(parts))
+    }
+
+    /// Tells the model something that no person said. It lands with the next transaction.
+    fn note(&mut self, said: String) {
+        let session = self.bus.session().clone();
+        let now = self.ports.clock.now_ms();
+        let drafting = Drafting { session: &session, agent: &self.agent, schema: self.schema.as_ref(), now };
+        let (info, parts) = drafting.note(said);
+        self.bus.add_message(info, parts);
+    }
+
+    /// Adds the message that the next request fills, and lays out what its calls work with.
+    fn bench(&mut self, last: bool) -> Bench {
+        let message = self.open_message();
+        Bench {
+            session: self.bus.session().clone(),
+            message,
+            agent: self.agent.clone(),
+            toolset: if last { Arc::new(Toolset::none()) } else { self.toolset.clone() },
+            tools: self.ports.tools.clone(),
+            hooks: self.ports.hooks.clone(),
+            gate: self.ports.gate.clone(),
+            store: self.bus.store().clone(),
+            clock: self.ports.clock.clone(),
+            places: self.places.clone(),
+        }
+    }
+
+    fn open_message(&mut self) -> MessageId {
+        let id = MessageId::new();
+        let session = self.bus.session();
+        let message = AssistantMessage {
+            id: id.clone(),
+            session_id: session.id.clone(),
+            // There is a prompt: `open` saw to it.
+            parent_id: self.bus.transcript().prompt().cloned().unwrap_or_else(|| id.clone()),
+            time: TurnTime { created: self.ports.clock.now_ms(), completed: None },
+            provider_id: session.model.provider.clone(),
+            model_id: session.model.model.clone(),
+            agent: self.agent.clone(),
+            path: Paths { cwd: session.directory.clone(), root: session.worktree.clone() },
+            cost: Decimal::ZERO,
+            tokens: Tokens::default(),
+            finish: None,
+            error: None,
+        };
+        self.bus.add_message(Message::Assistant(Box::new(message)), vec![]);
+        id
+    }
+
+    fn outcome(self, ending: Ending) -> RunOutcome {
+        let finish = self.bus.transcript().answer().and_then(|(info, _)| info.finish);
+        let outcome = RunOutcome {
+            finish: finish.unwrap_or(FinishReason::Unknown),
+            text: self.text(),
+            cost: self.spent.cost,
+            tokens: self.spent.tokens,
+            steps: self.steps,
+            ending,
+        };
+        let session = self.bus.session().id.clone();
+        if let Ending::Failed(error) = &outcome.ending {
+            self.bus.emit(Event::Failed { session: session.clone(), error: error.clone() });
+        }
+        self.bus.emit(Event::Finished { session, outcome: outcome.clone() });
+        outcome
+    }
+}
+
+fn stopped(stop: Stop) -> Ending {
+    match stop {
+        Stop::Cancelled => Ending::Interrupted,
+        Stop::Wall => Ending::Limit(Limit::Wall),
+    }
+}
+
+impl<'a> Run<'a> {
+    /// Loads and repairs the session, and writes the prompt down.
+    async fn open(
+        job: Job,
+        ports: &'a Ports,
+        places: Arc<dyn Places>,
+        cancel: CancellationToken,
+    ) -> Result<Self, AgentError> {
+        let Job { session, is_new, prompt, profile, model, policy, limits, options } = job;
+        let stopper = Stopper::new(cancel, limits.wall);
+        let answers = AnswerCheck::new(options.schema.as_ref())?;
+        let history = if is_new { vec![] } else { ports.store.history(&session.id).await? };
+        let specs = if model.tools { ports.tools.specs() } else { vec![] };
+        let toolset = Arc::new(Toolset::new(specs, &profile, &policy));
+        let set = Settings {
+            max_output_tokens: options.max_output_tokens,
+            temperature: options.temperature,
+            schema: options.schema.clone(),
+        };
+        let frame = Frame::new(&session, &profile, model, &options.instructions, set);
+        let mut run = Self {
+            ports,
+            places,
+            bus: Bus::new(ports.store.clone(), ports.sink.clone(), session, history),
+            frame,
+            toolset,
+            bounds: Bounds { limits, profile_steps: profile.steps },
+            stopper,
+            answers,
+            agent: profile.name,
+            schema: options.schema,
+            continue_on_deny: options.continue_on_deny,
+            retry: options.retry,
+            steps: 0,
+            spent: Spent::default(),
+        };
+        run.begin(prompt, is_new).await?;
+        Ok(run)
+    }
+
+    async fn begin(&mut self, prompt: Prompt, is_new: bool) -> Result<(), AgentError> {
+        let now = self.ports.clock.now_ms();
+        let repairs = repair(self.bus.transcript().messages(), now);
+        self.bus.stage(&repairs);
+        let is_empty = prompt.text.trim().is_empty() && prompt.files.is_empty();
+        if is_empty && self.bus.transcript().prompt().is_none() {
+            return Err(AgentError::NothingToAnswer(self.bus.session().id.clone()));
+        }
+        let named = title(&prompt.text).filter(|_| self.bus.session().title.is_empty());
+        if is_new || !is_empty {
+            self.bus.edit_session(|s| {
+                s.time.updated = now;
+                s.title = named.unwrap_or_else(|| std::mem::take(&mut s.title));
+            });
+        }
+        if !is_empty {
+            self.prompted(prompt, now);
+        }
+        Ok(self.bus.open().await?)
+    }
+
+    fn prompted(&mut self, prompt: Prompt, now: u64) {
+        let session = self.bus.session().clone();
+        let drafting = Drafting { session: &session, agent: &self.agent, schema: self.schema.as_ref(), now };
+        let (info, parts) = drafting.prompt(prompt, self.bus.transcript().messages());
+        self.bus.add_message(info, parts);
+    }
+}

@@ -1,0 +1,146 @@
+//! A provider that answers from a script, and refuses what breaks the law.
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use model::budget::Tokens;
+use model::id::CallId;
+use model::message::FinishReason;
+use model::provider::{
+    ChatMessage, ChatPart, EventStream, FailureKind, ModelCall, Provider, ProviderFailure, Request, StreamEvent,
+};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// A pause in milliseconds, then a batch.
+pub(crate) type Beat = (u64, Vec<StreamEvent>);
+
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    Stream(Vec<Beat>),
+    /// The stream, and then silence.
+    Hang(Vec<Beat>),
+    Refuse(ProviderFailure),
+    /// Never answers at all.
+    Silence,
+    Panic,
+}
+
+#[derive(Default)]
+pub(crate) struct Script {
+    replies: Mutex<VecDeque<Reply>>,
+    requests: Mutex<Vec<(Instant, Request)>>,
+}
+
+impl Script {
+    pub(crate) fn new(replies: Vec<Reply>) -> Self {
+        Self { replies: Mutex::new(replies.into()), requests: Mutex::default() }
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().iter().map(|(_, r)| r.clone()).collect()
+    }
+
+    /// Milliseconds between the requests.
+    pub(crate) fn gaps(&self) -> Vec<u64> {
+        let requests = self.requests.lock().unwrap();
+        requests.windows(2).map(|w| (w[1].0 - w[0].0).as_millis() as u64).collect()
+    }
+}
+
+#[async_trait]
+impl Provider for Script {
+    async fn stream(&self, request: Request, _: CancellationToken) -> Result<EventStream, ProviderFailure> {
+        let last = self.requests.lock().unwrap().last().map(|(_, r)| r.clone());
+        law(&request, last.as_ref());
+        self.requests.lock().unwrap().push((Instant::now(), request));
+        let reply = self.replies.lock().unwrap().pop_front().expect("a request more than the script has");
+        match reply {
+            Reply::Refuse(failure) => Err(failure),
+            Reply::Stream(beats) => Ok(play(beats).boxed()),
+            Reply::Hang(beats) => Ok(play(beats).chain(futures::stream::pending()).boxed()),
+            Reply::Silence => std::future::pending().await,
+            Reply::Panic => panic!("asked to"),
+        }
+    }
+}
+
+fn play(beats: Vec<Beat>) -> impl futures::Stream<Item = Vec<StreamEvent>> {
+    futures::stream::iter(beats).then(|(ms, batch)| async move {
+        if ms > 0 {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+        }
+        batch
+    })
+}
+
+/// Every call has its result and every result its call, no message is empty, and what was sent before is sent again unchanged.
+fn law(request: &Request, last: Option<&Request>) {
+    let mut open: Vec<CallId> = vec![];
+    for message in &request.messages {
+        assert!(!message.parts.is_empty(), "an empty message");
+        for part in &message.parts {
+            match part {
+                ChatPart::Text(t) => assert!(!t.is_empty(), "an empty text"),
+                ChatPart::ToolCall(c) => {
+                    assert!(serde_json::from_str::<Value>(&c.input).unwrap().is_object(), "arguments: {}", c.input);
+                    open.push(c.id.clone());
+                }
+                ChatPart::ToolResult(r) => {
+                    let at = open.iter().position(|id| *id == r.call_id).expect("a result without its call");
+                    open.remove(at);
+                }
+                _ => (),
+            }
+        }
+        assert!(matches!(message.role, model::provider::Role::Assistant) || open.is_empty(), "no result for {open:?}");
+    }
+    if let Some(last) = last {
+        assert_eq!(request.system, last.system, "the system prompt changed");
+        let sent: &[ChatMessage] = &last.messages;
+        assert_eq!(&request.messages[..sent.len()], sent, "the prefix changed");
+    }
+}
+
+pub(crate) fn failure(kind: FailureKind, retryable: bool) -> ProviderFailure {
+    ProviderFailure { kind, message: format!("{kind:?}"), retryable, retry_after: None }
+}
+
+pub(crate) fn said(text: &str) -> Vec<StreamEvent> {
+    let id = "t".to_owned();
+    vec![
+        StreamEvent::TextStart { id: id.clone() },
+        StreamEvent::TextDelta { id: id.clone(), text: text.into() },
+        StreamEvent::TextEnd { id, opaque: None },
+    ]
+}
+
+pub(crate) fn call(id: &str, name: &str, input: &str) -> StreamEvent {
+    StreamEvent::ToolCall(ModelCall { id: CallId::given(id), name: name.into(), input: input.into(), opaque: None })
+}
+
+pub(crate) fn finish(reason: FinishReason) -> StreamEvent {
+    let usage = Some(Tokens { input: 1_000_000, output: 2, ..Tokens::default() });
+    StreamEvent::StepFinish { reason, usage, metadata: None }
+}
+
+/// A whole answer in text.
+pub(crate) fn answers(text: &str) -> Reply {
+    let mut events = said(text);
+    events.push(finish(FinishReason::Stop));
+    Reply::Stream(vec![(0, events)])
+}
+
+/// A whole answer of calls: id, name, arguments.
+pub(crate) fn calls(made: &[(&str, &str, &str)]) -> Reply {
+    let mut events: Vec<StreamEvent> = made.iter().map(|(id, name, input)| call(id, name, input)).collect();
+    events.push(finish(FinishReason::ToolCalls));
+    Reply::Stream(vec![(0, events)])
+}
+
+pub(crate) fn shared(replies: Vec<Reply>) -> Arc<Script> {
+    Arc::new(Script::new(replies))
+}

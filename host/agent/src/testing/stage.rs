@@ -1,0 +1,236 @@
+//! A run with all its ports faked.
+
+use super::provider::{Reply, Script, shared};
+use super::store::Memory;
+use super::tools::Fakes;
+use super::{profile, session};
+use crate::places::Places;
+use crate::run::{Clock, Job, Ports, Prompt, RunOptions, run_in};
+use async_trait::async_trait;
+use model::budget::{Limits, Price};
+use model::event::{Event, EventSink, RunOutcome};
+use model::hook::{CallContext, HookDenial, Hooks, ResultView, TextContext};
+use model::message::{Message, Part, PartBody, ToolPart, WithParts};
+use model::permission::{Act, Action, Actor, Denial, Gate, Policy};
+use model::provider::Model;
+use model::session::Session;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+type Judge = dyn Fn(&Act) -> Result<(), Denial> + Send + Sync;
+
+pub(crate) struct FakeGate {
+    pub judge: Box<Judge>,
+    pub asked: Mutex<Vec<Vec<Act>>>,
+    pub blocked: Option<Denial>,
+}
+
+#[async_trait]
+impl Gate for FakeGate {
+    fn decide(&self, _: &Actor, _: &Act) -> Action {
+        Action::Allow
+    }
+    async fn permit(&self, _: &Actor, acts: &[Act], _: Value, _: &CancellationToken) -> Result<(), Denial> {
+        self.asked.lock().unwrap().push(acts.to_vec());
+        acts.iter().try_for_each(|a| (self.judge)(a))
+    }
+    fn blocked(&self) -> Option<Denial> {
+        self.blocked.clone()
+    }
+}
+
+/// Hooks that say what they see: `(redacted)` for `secret` in texts, refuse the input `{"evil": …}`, replace `{"swap": p}` by
+/// `{"path": p}`, and mark results.
+struct FakeHooks;
+
+#[async_trait]
+impl Hooks for FakeHooks {
+    async fn text_complete(&self, _: &TextContext, text: String) -> String {
+        text.replace("secret", "(redacted)")
+    }
+    async fn tool_before(&self, _: &CallContext, input: Value) -> Result<Value, HookDenial> {
+        if input.get("evil").is_some() {
+            return Err(HookDenial { hook: "guard".into(), reason: "evil".into() });
+        }
+        if input.get("slow").is_some() {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        Ok(input.get("swap").map_or(input.clone(), |p| json!({ "path": p })))
+    }
+    async fn tool_after(&self, _: &CallContext, _: &Value, mut result: ResultView) -> ResultView {
+        result.text = result.text.replace("did", "hooked");
+        result
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Sink(Mutex<Vec<(Instant, Event)>>);
+
+impl EventSink for Sink {
+    fn emit(&self, event: Event) {
+        self.0.lock().unwrap().push((Instant::now(), event));
+    }
+}
+
+impl Sink {
+    pub(crate) fn events(&self) -> Vec<(Instant, Event)> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// Virtual milliseconds since the stage was set.
+struct VirtualClock(Instant);
+impl Clock for VirtualClock {
+    fn now_ms(&self) -> u64 {
+        self.0.elapsed().as_millis() as u64
+    }
+}
+
+struct Lexical;
+impl Places for Lexical {
+    fn resolve(&self, path: &Path) -> PathBuf {
+        path.to_path_buf()
+    }
+}
+
+pub(crate) struct Stage {
+    pub provider: Arc<Script>,
+    pub tools: Arc<Fakes>,
+    pub store: Arc<Memory>,
+    pub sink: Arc<Sink>,
+    pub gate: FakeGate,
+    pub session: Session,
+    pub is_new: bool,
+    pub prompt: String,
+    pub limits: Limits,
+    pub steps: Option<u32>,
+    pub options: RunOptions,
+    pub cancel: CancellationToken,
+    pub begun: Instant,
+}
+
+/// A new session whose model answers so.
+pub(crate) fn stage(replies: Vec<Reply>) -> Stage {
+    Stage {
+        provider: shared(replies),
+        tools: Arc::default(),
+        store: Arc::default(),
+        sink: Arc::default(),
+        gate: FakeGate { judge: Box::new(|_| Ok(())), asked: Mutex::default(), blocked: None },
+        session: session(),
+        is_new: true,
+        prompt: "go".into(),
+        limits: Limits::default(),
+        steps: None,
+        options: RunOptions::default(),
+        cancel: CancellationToken::new(),
+        begun: Instant::now(),
+    }
+}
+
+/// What a run left behind.
+pub(crate) struct Left {
+    pub outcome: RunOutcome,
+    pub provider: Arc<Script>,
+    pub tools: Arc<Fakes>,
+    pub store: Arc<Memory>,
+    pub sink: Arc<Sink>,
+    pub session: Session,
+    pub history: Vec<WithParts>,
+    pub begun: Instant,
+}
+
+impl Stage {
+    /// Goes on with a session that an earlier run left.
+    pub(crate) fn resumed(left: &Left, replies: Vec<Reply>) -> Self {
+        let mut next = stage(replies);
+        next.store = left.store.clone();
+        next.session = left.session.clone();
+        next.is_new = false;
+        next
+    }
+
+    pub(crate) fn price(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    pub(crate) async fn run(self) -> Left {
+        self.try_run().await.unwrap()
+    }
+
+    pub(crate) async fn try_run(self) -> Result<Left, crate::AgentError> {
+        let ports = Ports {
+            provider: self.provider.clone(),
+            tools: self.tools.clone(),
+            hooks: Arc::new(FakeHooks),
+            store: self.store.clone(),
+            gate: Arc::new(self.gate),
+            sink: self.sink.clone(),
+            clock: Arc::new(VirtualClock(self.begun)),
+        };
+        let mut agent = profile();
+        agent.steps = self.steps;
+        let price = Price { input: rust_decimal::Decimal::ONE, ..Price::default() };
+        let job = Job {
+            session: self.session,
+            is_new: self.is_new,
+            prompt: Prompt { text: self.prompt, files: vec![] },
+            profile: agent,
+            model: Model { price: Some(price), ..Model::unknown("m") },
+            policy: Policy::default(),
+            limits: self.limits,
+            options: self.options,
+        };
+        let outcome = run_in(job, &ports, Arc::new(Lexical), self.cancel).await?;
+        let (session, history) = self.store.now();
+        Ok(Left {
+            outcome,
+            provider: self.provider,
+            tools: self.tools,
+            store: self.store,
+            sink: self.sink,
+            session: session.unwrap(),
+            history,
+            begun: self.begun,
+        })
+    }
+}
+
+impl Left {
+    pub(crate) fn parts(&self) -> Vec<&Part> {
+        self.history.iter().filter(|m| matches!(m.info, Message::Assistant(_))).flat_map(|m| &m.parts).collect()
+    }
+
+    pub(crate) fn tool_parts(&self) -> Vec<&ToolPart> {
+        let tools = self.parts().into_iter().filter_map(|p| match &p.body {
+            PartBody::Tool(t) => Some(t),
+            _ => None,
+        });
+        tools.collect()
+    }
+
+    /// Each call's end: its output, or `kind: error`.
+    pub(crate) fn results(&self) -> Vec<String> {
+        use model::tool_state::ToolState as S;
+        let of = |t: &ToolPart| match &t.state {
+            S::Completed { output, .. } => output.clone(),
+            S::Error { error, metadata, .. } => format!("{}: {error}", metadata["kind"].as_str().unwrap()),
+            open => panic!("left open: {open:?}"),
+        };
+        self.tool_parts().into_iter().map(of).collect()
+    }
+
+    /// Every message is closed and every call has ended.
+    pub(crate) fn assert_closed(&self) {
+        for message in &self.history {
+            if let Message::Assistant(info) = &message.info {
+                assert!(info.time.completed.is_some(), "an open message: {info:?}");
+            }
+        }
+        assert!(self.tool_parts().iter().all(|t| t.state.is_final()), "an open call");
+    }
+}

@@ -1,0 +1,188 @@
+//! The tools that this run's model may see: filtered, sorted, their declarations written once and their schemas compiled once.
+
+use jsonschema::Validator;
+use model::fault::FailureKind;
+use model::permission::Policy;
+use model::profile::Profile;
+use model::provider::ToolDecl;
+use model::tool::{ToolFailure, ToolSpec};
+use model::wildcard;
+use serde_json::Value;
+use std::sync::{Arc, OnceLock};
+
+/// Messages of a schema violation that the model is shown; the rest is counted.
+const MAX_VIOLATIONS: usize = 8;
+
+/// A tool and its compiled schema.
+pub(crate) struct Tool {
+    pub spec: Arc<ToolSpec>,
+    validator: OnceLock<Result<Validator, String>>,
+}
+
+impl Tool {
+    /// Whether the input fits the tool's schema.
+    ///
+    /// # Errors
+    /// What does not fit, as the model reads it.
+    pub(crate) fn validate(&self, input: &Value) -> Result<(), ToolFailure> {
+        let compiled = self.validator.get_or_init(|| compile(&self.spec.input_schema));
+        let validator = compiled.as_ref().map_err(|why| {
+            let text = format!("The tool {} cannot be used: its schema is broken ({why}).", self.spec.name);
+            ToolFailure::new(FailureKind::Unavailable, text)
+        })?;
+        violations(validator, input).map_err(|list| {
+            let text = format!(
+                "The arguments do not fit the schema of the tool {}:\n{list}\nWrite the call again so that they fit.",
+                self.spec.name
+            );
+            ToolFailure::new(FailureKind::InvalidInput, text)
+        })
+    }
+}
+
+/// Compiles a schema. Nothing is fetched: a reference to elsewhere is an error.
+pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
+    jsonschema::validator_for(schema).map_err(|e| e.to_string())
+}
+
+/// `Err`: one line for each violation, the first few of them.
+pub(crate) fn violations(validator: &Validator, value: &Value) -> Result<(), String> {
+    let mut errors = validator.iter_errors(value);
+    let lines: Vec<String> = errors.by_ref().take(MAX_VIOLATIONS).map(|e| line(&e)).collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let more = errors.count();
+    let rest = if more == 0 { String::new() } else { format!("\n- and {more} more") };
+    Err(lines.join("\n") + &rest)
+}
+
+fn line(error: &jsonschema::ValidationError<'_>) -> String {
+    let path = error.instance_path().to_string();
+    let mut said = error.to_string();
+    if said.len() > 300 {
+        said.truncate(said.floor_char_boundary(300));
+        said.push('…');
+    }
+    if path.is_empty() { format!("- {said}") } else { format!("- {path}: {said}") }
+}
+
+pub(crate) struct Toolset {
+    tools: Vec<Arc<Tool>>,
+    decls: Arc<[ToolDecl]>,
+}
+
+impl Toolset {
+    /// The tools that the profile names and that no rule denies for everything.
+    pub(crate) fn new(specs: Vec<Arc<ToolSpec>>, profile: &Profile, policy: &Policy) -> Self {
+        let mut specs: Vec<_> = specs.into_iter().filter(|s| is_shown(s, profile, policy)).collect();
+        specs.sort_by(|a, b| a.name.cmp(&b.name));
+        specs.dedup_by(|a, b| a.name == b.name);
+        let decls = specs.iter().map(|s| declare(s)).collect();
+        let tools = specs.into_iter().map(|spec| Arc::new(Tool { spec, validator: OnceLock::new() })).collect();
+        Self { tools, decls }
+    }
+
+    /// No tools at all: for a model that cannot call any, and for the last allowed step.
+    pub(crate) fn none() -> Self {
+        Self { tools: vec![], decls: Arc::new([]) }
+    }
+
+    pub(crate) fn decls(&self) -> Arc<[ToolDecl]> {
+        self.decls.clone()
+    }
+
+    /// The tool of this name; a model that writes `Read` means `read`.
+    ///
+    /// # Errors
+    /// That there is none, and which there are.
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<Tool>, ToolFailure> {
+        let exact = self.tools.binary_search_by(|t| t.spec.name.as_str().cmp(name)).ok();
+        let found = exact.map(|i| &self.tools[i]).or_else(|| {
+            let lower = name.to_lowercase();
+            self.tools.iter().find(|t| t.spec.name == lower)
+        });
+        found.cloned().ok_or_else(|| self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> ToolFailure {
+        let names: Vec<&str> = self.tools.iter().map(|t| t.spec.name.as_str()).collect();
+        let text = if names.is_empty() {
+            format!("There is no tool {name:?}: no tools can be used now. Answer in text.")
+        } else {
+            format!("There is no tool {name:?}. The tools are: {}.", names.join(", "))
+        };
+        ToolFailure::new(FailureKind::Unavailable, text)
+    }
+}
+
+fn is_shown(spec: &ToolSpec, profile: &Profile, policy: &Policy) -> bool {
+    let named = profile.tools.as_ref().is_none_or(|names| names.iter().any(|n| wildcard::matches(n, &spec.name)));
+    named && !spec.permissions().into_iter().any(|p| policy.denies_all(p))
+}
+
+fn declare(spec: &ToolSpec) -> ToolDecl {
+    ToolDecl {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        input_schema: spec.input_schema.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::profile;
+    use crate::testing::tools::spec;
+    use model::permission::{Action, Layer, Reach, Rule};
+    use model::tool::{Scope, ScopeKind};
+    use serde_json::json;
+
+    fn specs() -> Vec<Arc<ToolSpec>> {
+        let mut write = spec("write", false);
+        write.scopes.push(Scope { argument: "path".into(), kind: ScopeKind::FsWrite, default: None });
+        [write, spec("read", true), spec("bash", false)].into_iter().map(Arc::new).collect()
+    }
+
+    fn check(tools: Option<&[&str]>, deny: &[(&str, &str)], expected: &[&str]) {
+        let mut profile = profile();
+        profile.tools = tools.map(|t| t.iter().map(|n| (*n).to_owned()).collect());
+        let rules = deny.iter().map(|(p, w)| Rule::new(*p, *w, Action::Deny)).collect();
+        let policy = Policy { layers: vec![Layer { origin: "test".into(), reach: Reach::Full, rules }] };
+        let set = Toolset::new(specs(), &profile, &policy);
+        let names: Vec<&str> = set.decls.iter().map(|d| d.name.as_str()).collect();
+        assert_eq!(names, expected, "{tools:?} {deny:?}");
+    }
+
+    #[test]
+    fn tools_are_chosen_and_sorted() {
+        check(None, &[], &["bash", "read", "write"]);
+        check(Some(&["write", "read", "other"]), &[], &["read", "write"]);
+        check(Some(&[]), &[], &[]);
+        check(None, &[("bash", "*")], &["read", "write"]);
+        check(None, &[("bash", "rm *")], &["bash", "read", "write"]);
+        check(None, &[("edit", "*")], &["bash", "read"]);
+    }
+
+    #[test]
+    fn a_name_is_tried_in_lower_case_and_an_unknown_one_lists_the_known() {
+        let set = Toolset::new(specs(), &profile(), &Policy::default());
+        assert_eq!(set.get("Read").ok().map(|t| t.spec.name.clone()), Some("read".into()));
+        let Err(failure) = set.get("grep") else { panic!() };
+        assert_eq!(failure.kind, FailureKind::Unavailable);
+        assert!(failure.message.contains("bash, read, write"), "{failure}");
+    }
+
+    #[test]
+    fn arguments_are_held_against_the_schema() {
+        let mut strict = spec("read", true);
+        strict.input_schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+        let set = Toolset::new(vec![Arc::new(strict)], &profile(), &Policy::default());
+        let Ok(tool) = set.get("read") else { panic!() };
+        assert_eq!(tool.validate(&json!({"path": "a"})), Ok(()));
+        let failure = tool.validate(&json!({"path": 3})).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::InvalidInput);
+        assert!(failure.message.contains("/path"), "{failure}");
+        assert!(tool.validate(&json!({})).unwrap_err().message.contains("\"path\" is a required property"));
+    }
+}

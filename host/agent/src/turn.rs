@@ -1,0 +1,267 @@
+//! One model call with its retries, and the work that it asks for: from the request to the closed message.
+//!
+//! An attempt that fails takes back what it said and called: its parts stay in the ledger, marked as dropped, and the next
+//! attempt goes on in the same message.
+
+mod hear;
+
+use crate::bus::Bus;
+use crate::calls::{Bench, Crew, Happened, Outcome, Settled};
+use crate::cancel::{Stop, Stopper};
+use crate::error::AgentError;
+use crate::prompt::Frame;
+use crate::repair::{adopt_raw, close_message, closed};
+use crate::retry::RetryPolicy;
+use crate::run::Ports;
+use hear::Heard;
+use model::budget::Tokens;
+use model::event::Event;
+use model::id::{MessageId, PartId};
+use model::message::{Created, MessageError, Part, PartBody, RetryPart};
+use model::provider::{FailureKind, ProviderFailure};
+use model::store::Change;
+use rust_decimal::Decimal;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What a turn works with.
+pub(crate) struct Turn<'a> {
+    pub ports: &'a Ports,
+    pub bus: &'a mut Bus,
+    pub frame: &'a Frame,
+    pub stopper: &'a Stopper,
+    pub retry: &'a RetryPolicy,
+    pub bench: Arc<Bench>,
+    pub spent: Spent,
+    pub blocked: Option<String>,
+}
+
+/// What a turn has used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spent {
+    pub cost: Decimal,
+    pub tokens: Tokens,
+}
+
+/// How a turn ended. Its message is closed and stored.
+#[derive(Debug)]
+pub(crate) enum Turned {
+    Ended {
+        /// A call was not permitted, in a way that is to end the run.
+        blocked: Option<String>,
+    },
+    Failed(ProviderFailure),
+    Stopped(Stop),
+}
+
+impl Turn<'_> {
+    /// Asks the model, again where that may help, and does what it asks for.
+    pub(crate) async fn take(&mut self) -> Result<Turned, AgentError> {
+        let begun = Instant::now();
+        let mut attempt = 1;
+        loop {
+            let first = self.parts().len();
+            let mut crew = Crew::new(self.bench.clone(), self.stopper.child());
+            let failure = match self.attempt(&mut crew).await? {
+                Heard::Ended => return self.work_off(crew).await,
+                Heard::Filtered => return self.filtered().await,
+                Heard::Stopped(stop) => return self.stop(crew, stop).await,
+                Heard::Failed(failure) => failure,
+            };
+            drop(crew);
+            self.give_up(first);
+            let Some(wait) = self.retry.wait(attempt, &failure, begun.elapsed(), fastrand::f64()) else {
+                return self.fail(failure).await;
+            };
+            if let Some(stop) = self.pause(attempt, wait, failure).await? {
+                return self.close(stop).await;
+            }
+            attempt += 1;
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.ports.clock.now_ms()
+    }
+
+    fn id(&self) -> &MessageId {
+        &self.bench.message
+    }
+
+    fn parts(&self) -> &[Part] {
+        self.bus.transcript().message(self.id()).map_or(&[], |m| m.parts.as_slice())
+    }
+
+    /// The step ended well: runs its calls to their end.
+    async fn work_off(&mut self, mut crew: Crew) -> Result<Turned, AgentError> {
+        self.advance(&mut crew).await?;
+        if !crew.is_settled() {
+            self.bus.flush().await?;
+        }
+        while !crew.is_settled() {
+            tokio::select! {
+                biased;
+                stop = self.stopper.stopped() => return self.stop(crew, stop).await,
+                () = self.bus.wait_due() => self.bus.flush().await?,
+                happened = crew.next() => self.happened(&mut crew, happened).await?,
+            }
+        }
+        let (id, now) = (self.id().clone(), self.now());
+        self.bus.edit_message(&id, |m| m.time.completed = Some(now));
+        self.bus.flush().await?;
+        Ok(Turned::Ended { blocked: self.blocked.take() })
+    }
+
+    /// Writes down what calls came to. Results land at once, but for the last ones, which land with the end of the message.
+    async fn happened(&mut self, crew: &mut Crew, happened: Happened) -> Result<(), AgentError> {
+        match happened {
+            Happened::Progress(words) => {
+                for (part, word) in words {
+                    self.bus.edit_tool(&part, |t| {
+                        t.state.progress(word.title, word.metadata);
+                    });
+                }
+            }
+            Happened::Settled(settled) => {
+                settled.into_iter().for_each(|(part, s)| self.settled(&part, s));
+                self.advance(crew).await?;
+                if !crew.is_settled() {
+                    self.bus.flush().await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts what may start. That a call that acts has begun is in the ledger before it does: after a crash it is not run again.
+    async fn advance(&mut self, crew: &mut Crew) -> Result<(), AgentError> {
+        let now = self.now();
+        crew.refusals().into_iter().for_each(|(part, s)| self.settled(&part, s));
+        let starts = crew.startable();
+        for start in &starts {
+            self.bus.edit_tool(&start.part, |t| {
+                t.tool.clone_from(&start.tool);
+                t.state.start(start.input.clone(), now);
+            });
+        }
+        let (acting, reading): (Vec<_>, Vec<_>) = starts.into_iter().partition(|s| s.acts);
+        reading.iter().for_each(|s| crew.start(s));
+        if !acting.is_empty() {
+            self.bus.flush().await?;
+            acting.iter().for_each(|s| crew.start(s));
+        }
+        Ok(())
+    }
+
+    fn settled(&mut self, part: &PartId, settled: Settled) {
+        let now = self.now();
+        if self.blocked.is_none() {
+            self.blocked = settled.blocked;
+        }
+        self.bus.edit_tool(part, |t| match settled.outcome {
+            Outcome::Completed(done) => {
+                t.state.complete(done, now);
+            }
+            Outcome::Failed { kind, message, metadata } => {
+                adopt_raw(&mut t.state);
+                t.state.fail(kind, message, metadata, now);
+            }
+        });
+    }
+
+    /// Takes back what a failed attempt said and called.
+    fn give_up(&mut self, first: usize) {
+        let now = self.now();
+        let taken_back = "The model's answer broke off: this call was taken back.";
+        let dropped: Vec<Change> = self.parts()[first..]
+            .iter()
+            .map(|p| {
+                let mut part = closed(p, taken_back, now).unwrap_or_else(|| p.clone());
+                part.body.drop_from_view();
+                Change::Part(part)
+            })
+            .collect();
+        self.bus.stage(&dropped);
+        self.blocked = None;
+    }
+
+    /// Waits before the next attempt. `Some` where the run is to end instead.
+    async fn pause(
+        &mut self,
+        attempt: u32,
+        wait: Duration,
+        failure: ProviderFailure,
+    ) -> Result<Option<Stop>, AgentError> {
+        let retry = RetryPart { attempt, error: stored(&failure), time: Created { created: self.now() } };
+        self.add(PartBody::Retry(retry));
+        self.bus.flush().await?;
+        let session = self.bus.session().id.clone();
+        self.bus.emit(Event::Retry { session, attempt, next: wait, error: failure });
+        Ok(tokio::select! {
+            biased;
+            stop = self.stopper.stopped() => Some(stop),
+            () = tokio::time::sleep(wait) => None,
+        })
+    }
+
+    fn add(&mut self, body: PartBody) {
+        let (message_id, session_id) = (self.id().clone(), self.bus.session().id.clone());
+        self.bus.add_part(Part { id: PartId::new(), session_id, message_id, body });
+    }
+
+    async fn fail(&mut self, failure: ProviderFailure) -> Result<Turned, AgentError> {
+        let (id, now) = (self.id().clone(), self.now());
+        let error = stored(&failure);
+        self.bus.edit_message(&id, |m| {
+            m.error = Some(error);
+            m.time.completed = Some(now);
+        });
+        self.bus.flush().await?;
+        Ok(Turned::Failed(failure))
+    }
+
+    /// The provider's filter ended the answer. What was said stays to be seen; nothing that was called is run.
+    async fn filtered(&mut self) -> Result<Turned, AgentError> {
+        self.close_parts("The provider's content filter ended the answer: this call was not run.");
+        let failure = ProviderFailure {
+            kind: FailureKind::ContentFilter,
+            message: "the provider's content filter refused to answer; change the prompt and run again".into(),
+            retryable: false,
+            retry_after: None,
+        };
+        self.fail(failure).await
+    }
+
+    /// Ends all calls and closes the message, in the time that a cancelled run has.
+    async fn stop(&mut self, crew: Crew, stop: Stop) -> Result<Turned, AgentError> {
+        for (part, settled) in crew.stop().await {
+            self.settled(&part, settled);
+        }
+        self.close(stop).await
+    }
+
+    async fn close(&mut self, stop: Stop) -> Result<Turned, AgentError> {
+        self.close_parts("The run was interrupted before this call ended.");
+        let (id, now) = (self.id().clone(), self.now());
+        self.bus.edit_message(&id, |m| close_message(m, stop.reason(), now));
+        self.bus.flush().await?;
+        Ok(Turned::Stopped(stop))
+    }
+
+    fn close_parts(&mut self, why: &str) {
+        let now = self.now();
+        let open: Vec<Change> = self.parts().iter().filter_map(|p| closed(p, why, now)).map(Change::Part).collect();
+        self.bus.stage(&open);
+    }
+}
+
+/// As it is stored with the message.
+fn stored(failure: &ProviderFailure) -> MessageError {
+    let message = failure.message.clone();
+    match failure.kind {
+        FailureKind::ContextOverflow => MessageError::ContextOverflow { message },
+        FailureKind::ContentFilter => MessageError::ContentFilter { message },
+        kind => MessageError::Provider { kind, message, retryable: failure.retryable },
+    }
+}
