@@ -2,6 +2,8 @@
 //!
 //! One file a capability lies beside this one; none of them decides anything, and none acts without [`Funnel`].
 
+pub mod process;
+
 use model::fault::FailureKind;
 use model::grant::{CallGrant, Coverage};
 use model::journal::Journal;
