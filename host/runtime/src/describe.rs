@@ -3,7 +3,6 @@
 
 use crate::anatomy::Anatomy;
 use crate::bounds::Bounds;
-use crate::caps::Funnel;
 use crate::codec::Session;
 use crate::compile::Digest;
 use crate::error::RuntimeError;
@@ -12,12 +11,10 @@ use crate::instance::Call;
 use crate::loader::Loader;
 use crate::nobody;
 use crate::registry::{About, HookPoint, ProviderInfo, unlinkable};
-use crate::state::{CallState, Setup};
+use crate::state::CallState;
 use crate::v0_1::Tool;
-use model::grant::Grant;
 use model::tool::ToolSpec;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::InstancePre;
@@ -74,7 +71,7 @@ fn provider(
 fn tools(loader: &Loader, name: &str, pre: InstancePre<CallState>) -> Result<Vec<Arc<ToolSpec>>, RuntimeError> {
     let tool = Tool::new(&pre).map_err(|e| unlinkable(name, &e))?;
     let wrong = |why: String| RuntimeError::Description { name: name.into(), why };
-    let mut call = Call::new(tool.engine(), setup(name), loader.running());
+    let mut call = Call::new(tool.engine(), nobody::setup(name.into(), Bounds::DESCRIBE), loader.running());
     let listed = alone(async { call.run(&CancellationToken::new(), async |store| tool.list(store).await).await });
     let listed = listed.map_err(|why| wrong(why.to_string()))?.map_err(|fault| failed(name, &fault))?;
     if listed.len() > TOOLS {
@@ -95,20 +92,6 @@ fn alone<T: Send>(future: impl Future<Output = T> + Send) -> std::io::Result<T> 
         let spawned = std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(future))?;
         spawned.join().map_err(|_| std::io::Error::other("the host failed while it listed the tools"))
     })
-}
-
-fn setup(name: &str) -> Setup {
-    let actor = nobody::actor();
-    let funnel =
-        Funnel::new(actor, Default::default(), Arc::new(nobody::Nobody), Arc::new(nobody::Nobody), CancellationToken::new());
-    Setup {
-        component: name.into(),
-        funnel: Arc::new(funnel),
-        progress: Arc::new(nobody::Nobody),
-        grant: Arc::new(Grant::default()),
-        workspace: PathBuf::from("/"),
-        bounds: Bounds::DESCRIBE,
-    }
 }
 
 fn failed(name: &str, fault: &Fault) -> RuntimeError {

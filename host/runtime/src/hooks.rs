@@ -3,17 +3,15 @@
 
 use crate::Runtime;
 use crate::bounds::Bounds;
-use crate::caps::Funnel;
 use crate::fault::Fault;
 use crate::instance::Call;
-use crate::nobody::{self, Nobody};
+use crate::nobody;
 use crate::registry::{HookPoint, Plugin};
-use crate::state::{CallState, Setup};
+use crate::state::CallState;
 use crate::v0_1::{Hook, cut};
 use async_trait::async_trait;
 use model::hook::{CallContext, HookDenial, Hooks, ResultView, TextContext};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wasmtime::Store;
@@ -45,7 +43,7 @@ impl Chain {
         let _slot = self.runtime.acting_slot().await;
         let loader = self.runtime.loader();
         let hook = plugin.hook(loader).map_err(|e| HookFault(e.to_string()))?;
-        let mut call = Call::new(hook.engine(), setup(plugin), loader.running());
+        let mut call = Call::new(hook.engine(), nobody::setup(Arc::clone(&plugin.label), Bounds::HOOK), loader.running());
         let ended = call.run(&CancellationToken::new(), async |store| body(&hook, store).await).await;
         ended.map_err(|fault| HookFault(fault.to_string()))
     }
@@ -112,18 +110,5 @@ impl Hooks for Chain {
             }
         }
         result
-    }
-}
-
-fn setup(plugin: &Plugin) -> Setup {
-    let (gate, journal) = (Arc::new(Nobody), Arc::new(Nobody));
-    let funnel = Funnel::new(nobody::actor(), Default::default(), gate, journal, CancellationToken::new());
-    Setup {
-        component: Arc::clone(&plugin.label),
-        funnel: Arc::new(funnel),
-        progress: Arc::new(Nobody),
-        grant: Arc::default(),
-        workspace: PathBuf::from("/"),
-        bounds: Bounds::HOOK,
     }
 }

@@ -1,18 +1,38 @@
 //! Who stands behind a component that is run without any right: a gate that denies all, a journal that takes nothing.
 
+use crate::bounds::Bounds;
+use crate::caps::Funnel;
+use crate::caps::process::Sandbox;
+use crate::state::Setup;
 use async_trait::async_trait;
+use model::grant::CallGrant;
 use model::id::{CallId, MessageId, SessionId};
 use model::journal::{Entry, EntryId, Image, Journal, JournalError, Seen};
 use model::permission::{Act, Action, Actor, Denial, Gate};
 use model::tool::{Progress, ProgressSink};
 use serde_json::Value;
 use std::path::Path;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub struct Nobody;
 
+/// The state of a call that may touch nothing.
+pub fn setup(component: Arc<str>, bounds: Bounds) -> Setup {
+    let funnel = Funnel::new(actor(), CallGrant::default(), Arc::new(Nobody), Arc::new(Nobody), CancellationToken::new());
+    Setup {
+        component,
+        funnel: Arc::new(funnel),
+        progress: Arc::new(Nobody),
+        grant: Arc::default(),
+        workspace: "/".into(),
+        bounds,
+        sandbox: Arc::new(Sandbox { writable: Vec::new(), ..Sandbox::new(Path::new("/"), Path::new("/")) }),
+    }
+}
+
 /// An actor that belongs to no session.
-pub fn actor() -> Actor {
+fn actor() -> Actor {
     Actor {
         session: SessionId::new(),
         message: MessageId::new(),

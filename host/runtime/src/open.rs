@@ -1,5 +1,6 @@
 //! The runtime as the rest of the host sees it.
 
+use crate::caps::process::Sandbox;
 use crate::engine::EngineKind;
 use crate::error::RuntimeError;
 use crate::hooks::Chain;
@@ -46,6 +47,8 @@ pub struct Runtime {
     loader: Loader,
     plugins: Vec<Arc<Plugin>>,
     acting: Semaphore,
+    data_dir: PathBuf,
+    require_sandbox: bool,
 }
 
 impl Runtime {
@@ -59,7 +62,8 @@ impl Runtime {
         let known: Vec<_> = options.bundled.iter().map(|b| Plugin::remembered(&loader, source(b))).collect();
         let plugins = learn(&loader, known, options.on_compile.as_deref())?;
         let acting = Semaphore::new(EngineKind::Acting.slots().into());
-        Ok(Arc::new(Self { loader, plugins, acting }))
+        let RuntimeOptions { data_dir, require_sandbox, .. } = options;
+        Ok(Arc::new(Self { loader, plugins, acting, data_dir, require_sandbox }))
     }
 
     /// The tools of all components, judged by `gate`, their writes noted in `journal`.
@@ -110,6 +114,14 @@ impl Runtime {
 
     pub(crate) fn plugin_list(&self) -> &[Arc<Plugin>] {
         &self.plugins
+    }
+
+    /// The walls around programs that work in this workspace; what the host keeps is hidden from them.
+    pub(crate) fn sandbox(&self, workspace: &Path) -> Sandbox {
+        let mut sandbox = Sandbox::new(workspace, &self.data_dir.join("outputs"));
+        sandbox.hidden = vec![self.data_dir.clone()];
+        sandbox.require = self.require_sandbox;
+        sandbox
     }
 
     /// A place for one more instance of a tool or hook; waits for one.

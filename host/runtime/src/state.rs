@@ -2,12 +2,15 @@
 
 use crate::bounds::{Bounds, Cap};
 use crate::caps::Funnel;
+use crate::caps::fs::{self, HasFs};
+use crate::caps::process::Sandbox;
 use crate::guest_log::GuestLog;
 use model::grant::{Grant, Mode};
 use model::tool::ProgressSink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
@@ -27,6 +30,11 @@ pub struct CallState {
     pub grant: Arc<Grant>,
     pub workspace: PathBuf,
     pub cap: Cap,
+    pub files: fs::State,
+    /// Around the programs of this call.
+    pub sandbox: Arc<Sandbox>,
+    /// Programs that run.
+    pub children: usize,
     wasi: WasiCtx,
     http: WasiHttpCtx,
     network: NoNetwork,
@@ -41,6 +49,7 @@ pub struct Setup {
     /// Real absolute path.
     pub workspace: PathBuf,
     pub bounds: Bounds,
+    pub sandbox: Arc<Sandbox>,
 }
 
 impl CallState {
@@ -54,6 +63,9 @@ impl CallState {
         http.set_field_size_limit(FIELDS);
         Self {
             table,
+            files: fs::State::new(Arc::clone(&setup.funnel)),
+            sandbox: setup.sandbox,
+            children: 0,
             funnel: setup.funnel,
             progress: setup.progress,
             log,
@@ -120,6 +132,12 @@ fn add(builder: &mut WasiCtxBuilder, real: &Path, name: &str, perms: FsPerms) {
 impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl HasFs for CallState {
+    fn fs_parts(&mut self) -> (WasiFilesystemCtxView<'_>, &mut fs::State) {
+        (WasiFilesystemCtxView { ctx: self.wasi.filesystem(), table: &mut self.table }, &mut self.files)
     }
 }
 

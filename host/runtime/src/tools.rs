@@ -102,6 +102,7 @@ impl Job {
         let mut call = Call::new(tool.engine(), self.setup(Arc::clone(&funnel)), loader.running());
         let given = call.run(&self.cancel, async |store| tool.call(store, &self.call).await).await;
         let outcome = self.judge(given, call.bounds.output);
+        call.store.data_mut().files.settle(outcome.is_ok()).await;
         outcome.map_err(|failure| because(failure, &funnel))
     }
 
@@ -147,6 +148,7 @@ impl Job {
             grant: Arc::clone(&self.plugin.grant),
             workspace: self.call.workspace.clone(),
             bounds: Bounds::TOOL.with(&self.plugin.grant.limits),
+            sandbox: Arc::new(self.runtime.sandbox(&self.call.workspace)),
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod tool {
             default: trappable,
         },
         exports: { default: async },
+        with: { "airlock:plugin/process.child": crate::caps::process::Child },
     });
 }
 

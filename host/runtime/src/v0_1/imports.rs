@@ -6,7 +6,7 @@ use crate::state::CallState;
 use model::permission::{Act, Denial};
 use model::tool::Progress;
 use serde_json::{Map, Value};
-use wasmtime::component::{HasSelf, Linker, Resource};
+use wasmtime::component::{HasSelf, Linker};
 
 type Trappable<T> = wasmtime::Result<T>;
 
@@ -82,28 +82,4 @@ fn object(json: &str) -> Option<Map<String, Value>> {
         return None;
     }
     serde_json::from_str(json).ok()
-}
-
-impl wit::process::Host for CallState {
-    async fn spawn(
-        &mut self,
-        _: wit::process::Command,
-    ) -> Trappable<Result<Resource<wit::process::Child>, wit::process::SpawnError>> {
-        Ok(Err(wit::process::SpawnError::Denied("programs cannot be run yet".into())))
-    }
-}
-
-impl wit::process::HostChild for CallState {
-    async fn next(&mut self, _: Resource<wit::process::Child>) -> Trappable<Option<wit::process::Event>> {
-        Ok(None)
-    }
-    async fn kill(&mut self, _: Resource<wit::process::Child>) -> Trappable<()> {
-        Ok(())
-    }
-    fn kept(&mut self, _: Resource<wit::process::Child>) -> Trappable<Option<String>> {
-        Ok(None)
-    }
-    fn drop(&mut self, _: Resource<wit::process::Child>) -> Trappable<()> {
-        Ok(())
-    }
 }

@@ -5,11 +5,12 @@ mod bindings;
 mod codec;
 mod hook;
 mod imports;
+mod process;
 mod request;
 mod stream;
 mod tool;
 
 pub use codec::{Codec, CodecStore, Encoding, Live};
-pub use hook::{Hook, RawInput, RawView};
+pub use hook::Hook;
 pub use imports::add_to_linker;
 pub use tool::{RawOutput, Tool, cut};
