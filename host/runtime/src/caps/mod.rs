@@ -3,6 +3,7 @@
 //! One file a capability lies beside this one; none of them decides anything, and none acts without [`Funnel`].
 
 pub mod fs;
+pub mod process;
 
 use model::fault::FailureKind;
 use model::grant::{CallGrant, Coverage};
