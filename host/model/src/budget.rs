@@ -49,7 +49,7 @@ impl std::ops::AddAssign for Tokens {
 }
 
 /// USD per million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
     pub input: Decimal,
     pub output: Decimal,

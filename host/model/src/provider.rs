@@ -38,7 +38,7 @@ impl fmt::Display for ModelRef {
 }
 
 /// What is known of a model. Zero tokens = unknown.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Model {
     pub id: String,
     pub name: String,

@@ -1,3 +1,31 @@
 //! The boundary: components, what they are linked to, and the single funnel of every act.
 
+mod anatomy;
+mod bounds;
 pub mod caps;
+mod codec;
+mod compile;
+mod describe;
+mod engine;
+mod error;
+mod fault;
+mod guest_log;
+mod hooks;
+mod http;
+mod instance;
+mod linker;
+mod loader;
+mod manifest;
+mod nobody;
+mod once;
+mod open;
+mod registry;
+mod state;
+mod tools;
+mod v0_1;
+mod vault;
+
+pub use error::RuntimeError;
+pub use manifest::Manifest;
+pub use open::{Bundled, CompileNotice, Runtime, RuntimeOptions};
+pub use registry::{HookPoint, PluginInfo, ProviderInfo};

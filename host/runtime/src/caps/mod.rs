@@ -12,8 +12,7 @@ use model::permission::{Act, Action, Actor, Denial, Gate};
 use model::tool::ToolFailure;
 use serde_json::Value;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +28,33 @@ pub struct Funnel {
     grant: CallGrant,
     gate: Arc<dyn Gate>,
     refusal: Mutex<Option<ToolFailure>>,
-    asked_ns: AtomicU64,
+    waits: Mutex<Waits>,
+}
+
+/// Time that questions to the person took, those under way included; questions asked at once count once.
+#[derive(Default)]
+struct Waits {
+    open: usize,
+    since: Option<Instant>,
+    total: Duration,
+}
+
+impl Waits {
+    fn begin(&mut self) {
+        self.open += 1;
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    fn end(&mut self) {
+        self.open = self.open.saturating_sub(1);
+        if self.open == 0 {
+            self.total += self.since.take().map_or(Duration::ZERO, |s| s.elapsed());
+        }
+    }
+
+    fn sum(&self) -> Duration {
+        self.total + self.since.map_or(Duration::ZERO, |s| s.elapsed())
+    }
 }
 
 impl Funnel {
@@ -41,7 +66,7 @@ impl Funnel {
         journal: Arc<dyn Journal>,
         cancel: CancellationToken,
     ) -> Self {
-        Self { actor, journal, cancel, grant, gate, refusal: Mutex::new(None), asked_ns: AtomicU64::new(0) }
+        Self { actor, journal, cancel, grant, gate, refusal: Mutex::new(None), waits: Mutex::default() }
     }
 
     /// May the file or folder at this *real* path be read? Below a folder that the call names, a rule that would ask refuses
@@ -95,16 +120,29 @@ impl Funnel {
     /// # Errors
     /// [`Refused`], with the reason kept.
     pub async fn permit(&self, act: Act, metadata: Value) -> Result<(), Refused> {
-        let begun = Instant::now();
+        self.ask(act, metadata).await.map_err(|_| Refused)
+    }
+
+    /// As [`Funnel::permit`], for a component that asks in words of its own and is told why not.
+    ///
+    /// # Errors
+    /// The gate's denial, which is kept as well.
+    pub async fn ask(&self, act: Act, metadata: Value) -> Result<(), Denial> {
+        self.waits().begin();
         let verdict = self.gate.permit(&self.actor, std::slice::from_ref(&act), metadata, &self.cancel).await;
-        let waited = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.asked_ns.fetch_add(waited, Ordering::Relaxed);
-        verdict.map_err(|denial| self.refuse(denied(&act, &denial)))
+        self.waits().end();
+        verdict.inspect_err(|denial| {
+            self.refuse(denied(&act, denial));
+        })
+    }
+
+    fn waits(&self) -> MutexGuard<'_, Waits> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps why an act was refused; the first reason stands.
     pub fn refuse(&self, why: ToolFailure) -> Refused {
-        let mut kept = self.refusal.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut kept = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get_or_insert(why);
         Refused
     }
@@ -112,13 +150,13 @@ impl Funnel {
     /// Why an act of this call was refused, if one was. A call that fails after a refusal fails for this reason.
     #[must_use]
     pub fn refusal(&self) -> Option<ToolFailure> {
-        self.refusal.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Time that went by waiting for answers.
+    /// Time that went by waiting for answers, the wait under way included.
     #[must_use]
     pub fn asked(&self) -> Duration {
-        Duration::from_nanos(self.asked_ns.load(Ordering::Relaxed))
+        self.waits().sum()
     }
 
     /// Whether the call names this path itself: only such a file counts as seen by the session.

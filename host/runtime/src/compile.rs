@@ -1,0 +1,84 @@
+//! Components as native code: from the vault where it holds them, else compiled and kept there.
+
+use crate::engine::EngineKind;
+use crate::error::RuntimeError;
+use crate::vault::Vault;
+use std::hash::{Hash, Hasher};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// BLAKE3 of a component's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Digest(blake3::Hash);
+
+impl Digest {
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(blake3::hash(bytes))
+    }
+
+    #[must_use]
+    pub fn hex(&self) -> String {
+        self.0.to_hex().to_string()
+    }
+}
+
+/// The code of a component for an engine. Compiles only when the vault has none that fits this engine.
+pub fn code(
+    vault: Option<&Vault>,
+    engine: &Engine,
+    kind: EngineKind,
+    name: &str,
+    digest: &Digest,
+    bytes: &[u8],
+) -> Result<Component, RuntimeError> {
+    let file = file_name(engine, kind, digest);
+    if let Some(component) = vault.and_then(|v| v.read(&file)).and_then(|artifact| revive(engine, &artifact)) {
+        return Ok(component);
+    }
+    let failed = |e: wasmtime::Error| RuntimeError::Compile { name: name.into(), why: format!("{e:#}") };
+    let component = Component::new(engine, bytes).map_err(failed)?;
+    if let Some(vault) = vault {
+        keep(vault, &file, &component);
+    }
+    Ok(component)
+}
+
+fn keep(vault: &Vault, file: &str, component: &Component) {
+    let kept = component.serialize().map_err(std::io::Error::other).and_then(|artifact| vault.write(file, &artifact));
+    if let Err(error) = kept {
+        tracing::warn!(%error, "compiled code could not be kept; the next start compiles again");
+    }
+}
+
+#[expect(unsafe_code, reason = "compiled code cannot be checked, only authenticated")]
+fn revive(engine: &Engine, artifact: &[u8]) -> Option<Component> {
+    // SAFETY: `deserialize` runs whatever code it is given, so the bytes must be what `Component::serialize` gave. They come from
+    // `Vault::read`, which verified a keyed hash over these very bytes in memory and over a name that binds the component's
+    // content, the engine's kind and its compatibility hash. The key is 32 random bytes in a file that only this user can read,
+    // as is the folder, so whoever could forge it could also run code as this user. Wasmtime checks version and settings again.
+    let revived = unsafe { Component::deserialize(engine, artifact) };
+    revived.inspect_err(|error| tracing::debug!(%error, "compiled code does not fit; it is made anew")).ok()
+}
+
+/// Binds all that the code depends on. Wasmtime's version is part of the compatibility hash.
+fn file_name(engine: &Engine, kind: EngineKind, digest: &Digest) -> String {
+    let mut hasher = Blake3(blake3::Hasher::new());
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    kind.name().hash(&mut hasher);
+    digest.0.as_bytes().hash(&mut hasher);
+    format!("{}.code", hasher.0.finalize().to_hex())
+}
+
+/// The standard hasher gives 64 bits, and may change with the compiler.
+struct Blake3(blake3::Hasher);
+
+impl Hasher for Blake3 {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        u64::from_le_bytes(std::array::from_fn(|i| self.0.finalize().as_bytes()[i]))
+    }
+}

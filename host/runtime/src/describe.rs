@@ -1,0 +1,99 @@
+//! The first look at a component: is it what it should be, can it be linked, and what does it offer? It is run here with no grant
+//! at all.
+
+use crate::anatomy::Anatomy;
+use crate::bounds::Bounds;
+use crate::codec::Session;
+use crate::compile::Digest;
+use crate::error::RuntimeError;
+use crate::fault::Fault;
+use crate::instance::Call;
+use crate::loader::Loader;
+use crate::nobody;
+use crate::registry::{About, HookPoint, ProviderInfo, unlinkable};
+use crate::state::CallState;
+use crate::v0_1::Tool;
+use model::tool::ToolSpec;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+use wasmtime::component::InstancePre;
+
+/// Tools in one component.
+const TOOLS: usize = 256;
+
+/// # Errors
+/// The first reason why it cannot be used.
+pub fn describe(
+    loader: &Loader,
+    name: &str,
+    digest: &Digest,
+    bytes: &[u8],
+    anatomy: Anatomy,
+) -> Result<About, RuntimeError> {
+    if let Some(export) = anatomy.foreign() {
+        return Err(RuntimeError::OtherContract { name: name.into(), export: export.into() });
+    }
+    let provider = provider(loader, name, digest, bytes, &anatomy)?;
+    let hooks: Vec<_> = HookPoint::ALL.into_iter().filter(|p| anatomy.exports(p.interface())).collect();
+    let tools = if provider.is_none() || anatomy.exports("tool") || !hooks.is_empty() {
+        let pre = loader.link_acting(name, digest, bytes)?;
+        if anatomy.exports("tool") { tools(loader, name, pre)? } else { Vec::new() }
+    } else {
+        Vec::new()
+    };
+    if tools.is_empty() && hooks.is_empty() && provider.is_none() {
+        return Err(RuntimeError::NothingExported { name: name.into() });
+    }
+    let Anatomy { imports, exports, manifest } = anatomy;
+    Ok(About { imports, exports, manifest: manifest.unwrap_or_default(), tools, hooks, provider })
+}
+
+fn provider(
+    loader: &Loader,
+    name: &str,
+    digest: &Digest,
+    bytes: &[u8],
+    anatomy: &Anatomy,
+) -> Result<Option<ProviderInfo>, RuntimeError> {
+    if !anatomy.exports("provider") {
+        return Ok(None);
+    }
+    if let Some(import) = anatomy.imports.first() {
+        return Err(RuntimeError::ImpureProvider { name: name.into(), import: import.clone() });
+    }
+    let codec = loader.link_codec(name, digest, bytes)?;
+    let mut session =
+        Session::new(&codec, loader.running(), CancellationToken::new()).map_err(|f| failed(name, &f))?;
+    session.call(|live, store| live.info(store)).map(Some).map_err(|f| failed(name, &f))
+}
+
+fn tools(loader: &Loader, name: &str, pre: InstancePre<CallState>) -> Result<Vec<Arc<ToolSpec>>, RuntimeError> {
+    let tool = Tool::new(&pre).map_err(|e| unlinkable(name, &e))?;
+    let wrong = |why: String| RuntimeError::Description { name: name.into(), why };
+    let mut call = Call::new(tool.engine(), nobody::setup(name.into(), Bounds::DESCRIBE), loader.running());
+    let listed = alone(async { call.run(&CancellationToken::new(), async |store| tool.list(store).await).await });
+    let listed = listed.map_err(|why| wrong(why.to_string()))?.map_err(|fault| failed(name, &fault))?;
+    if listed.len() > TOOLS {
+        return Err(wrong(format!("it lists {} tools, more than {TOOLS}", listed.len())));
+    }
+    let specs: Vec<ToolSpec> = listed.into_iter().collect::<Result<_, _>>().map_err(wrong)?;
+    let mut names = BTreeSet::new();
+    match specs.iter().find(|s| !names.insert(&s.name)) {
+        Some(twice) => Err(wrong(format!("it lists the tool `{}` twice", twice.name))),
+        None => Ok(specs.into_iter().map(Arc::new).collect()),
+    }
+}
+
+/// Runs a future to its end whatever the caller's thread is doing: opening the runtime is no asynchronous act.
+fn alone<T: Send>(future: impl Future<Output = T> + Send) -> std::io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    std::thread::scope(|scope| {
+        let spawned = std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(future))?;
+        spawned.join().map_err(|_| std::io::Error::other("the host failed while it listed the tools"))
+    })
+}
+
+fn failed(name: &str, fault: &Fault) -> RuntimeError {
+    RuntimeError::Describe { name: name.into(), why: fault.to_string() }
+}

@@ -1,0 +1,179 @@
+//! The one wasmtime configuration. Two engines come from it: one for components that may act, which takes every toolchain's
+//! output, and one without the concurrency of the component model, which halves the price of a call into a codec.
+
+use crate::error::RuntimeError;
+use crate::once::Once;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
+use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
+
+/// How often a running guest is looked at.
+pub const TICK: Duration = Duration::from_millis(10);
+
+/// Bytes that a linear memory can grow to, whatever a manifest asks for.
+pub const MEMORY_MAX: usize = 256 << 20;
+pub const TABLE_MAX: usize = 20_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EngineKind {
+    /// Tools and hooks.
+    Acting,
+    /// Providers: pure, and called for each read of a socket.
+    Codec,
+}
+
+impl EngineKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Acting => "acting",
+            Self::Codec => "codec",
+        }
+    }
+
+    /// Instances that can live at once; further calls wait.
+    pub fn slots(self) -> u16 {
+        match self {
+            Self::Acting => 200,
+            Self::Codec => 50,
+        }
+    }
+}
+
+/// Both engines, each made when it is first needed.
+#[derive(Default)]
+pub struct Engines {
+    acting: Once<Engine>,
+    codec: Once<Engine>,
+    ticker: Arc<Ticker>,
+}
+
+impl Engines {
+    pub fn get(&self, kind: EngineKind) -> Result<Engine, RuntimeError> {
+        let slot = match kind {
+            EngineKind::Acting => &self.acting,
+            EngineKind::Codec => &self.codec,
+        };
+        slot.get(|| {
+            let engine = Engine::new(&config(kind)).map_err(|e| RuntimeError::Engine { why: format!("{e:#}") })?;
+            self.ticker.engines.lock().unwrap_or_else(PoisonError::into_inner).push(engine.weak());
+            Ok(engine)
+        })
+    }
+
+    /// Epochs pass while at least one of these is held.
+    pub fn running(&self) -> Running {
+        Ticker::enter(&self.ticker);
+        Running(Arc::clone(&self.ticker))
+    }
+}
+
+impl Drop for Engines {
+    fn drop(&mut self) {
+        self.ticker.stop.store(true, Ordering::Release);
+        self.ticker.wake();
+    }
+}
+
+fn config(kind: EngineKind) -> Config {
+    let mut config = Config::new();
+    config
+        .concurrency_support(kind == EngineKind::Acting)
+        .epoch_interruption(true)
+        .wasm_backtrace_max_frames(NonZeroUsize::new(20))
+        .memory_reservation(MEMORY_MAX as u64)
+        .memory_guard_size(64 << 10)
+        .memory_may_move(false)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(kind)));
+    config
+}
+
+/// Limits under which components of every toolchain tried so far ran (Rust, C, JavaScript, Python), with room.
+fn pool(kind: EngineKind) -> PoolingAllocationConfig {
+    let slots = u32::from(kind.slots());
+    let mut pool = PoolingAllocationConfig::default();
+    pool.total_component_instances(slots)
+        .total_core_instances(slots * 4)
+        .total_memories(slots * 2)
+        .total_tables(slots * 4)
+        .total_stacks(slots)
+        .max_core_instances_per_component(40)
+        .max_memories_per_component(4)
+        .max_tables_per_component(12)
+        .max_tables_per_module(12)
+        .max_memories_per_module(4)
+        .table_elements(TABLE_MAX)
+        .max_component_instance_size(8 << 20)
+        .max_core_instance_size(2 << 20)
+        .max_memory_size(MEMORY_MAX);
+    pool
+}
+
+/// One thread that lets epochs pass. It sleeps while no guest runs, and ends with the engines.
+#[derive(Default)]
+struct Ticker {
+    engines: Mutex<Vec<EngineWeak>>,
+    running: AtomicUsize,
+    stop: AtomicBool,
+    thread: Mutex<Option<Thread>>,
+}
+
+impl Ticker {
+    fn enter(this: &Arc<Self>) {
+        if this.running.fetch_add(1, Ordering::AcqRel) > 0 {
+            return;
+        }
+        let mut thread = this.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*thread {
+            Some(thread) => thread.unpark(),
+            None => *thread = Self::start(this),
+        }
+    }
+
+    fn start(this: &Arc<Self>) -> Option<Thread> {
+        let ticker = Arc::clone(this);
+        let spawned = std::thread::Builder::new().name("epochs".into()).spawn(move || ticker.run());
+        match spawned {
+            Ok(handle) => Some(handle.thread().clone()),
+            Err(error) => {
+                // Deadlines still hold for guests that wait; the next call tries again.
+                tracing::error!(%error, "could not start the thread that bounds computing time");
+                None
+            }
+        }
+    }
+
+    fn run(&self) {
+        while !self.stop.load(Ordering::Acquire) {
+            if self.running.load(Ordering::Acquire) == 0 {
+                std::thread::park();
+            } else {
+                std::thread::sleep(TICK);
+                self.tick();
+            }
+        }
+    }
+
+    fn tick(&self) {
+        for engine in self.engines.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(EngineWeak::upgrade) {
+            engine.increment_epoch();
+        }
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &*self.thread.lock().unwrap_or_else(PoisonError::into_inner) {
+            thread.unpark();
+        }
+    }
+}
+
+/// Held while guests of any engine may run.
+pub struct Running(Arc<Ticker>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+    }
+}

@@ -1,0 +1,83 @@
+//! Why a guest did not give a usable answer, found out from what is left of the call.
+
+use crate::bounds::Bounds;
+use crate::state::CallState;
+use model::fault::FailureKind;
+use std::fmt;
+use wasmtime::Trap;
+use wasmtime_wasi::I32Exit;
+
+/// The guest's own failure to run, as opposed to a failure that it reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// What the trap was, and what the guest printed last.
+    Trap { what: String, printed: String },
+    Memory { limit: usize },
+    Cpu(Bounds),
+    Wall(Bounds),
+    Cancelled,
+    /// More than a result may hold.
+    Flood { limit: usize },
+    /// An answer that the contract does not allow.
+    Lie(String),
+}
+
+/// Raised at an epoch by a call that has used its computing time.
+#[derive(Debug, thiserror::Error)]
+#[error("the computing time is used up")]
+pub struct CpuSpent;
+
+impl Fault {
+    /// From what a call raised.
+    #[must_use]
+    pub fn of(error: &wasmtime::Error, state: &CallState, bounds: &Bounds) -> Self {
+        tracing::debug!(error = ?error, "a component failed");
+        if state.cap.refused {
+            return Self::Memory { limit: bounds.memory };
+        }
+        Self::raised(error, state.log.tail(), bounds)
+    }
+
+    /// As [`Fault::of`], for a store without such a state.
+    #[must_use]
+    pub fn raised(error: &wasmtime::Error, printed: String, bounds: &Bounds) -> Self {
+        if error.is::<CpuSpent>() || error.downcast_ref() == Some(&Trap::Interrupt) {
+            return Self::Cpu(*bounds);
+        }
+        let root = error.root_cause().to_string();
+        if root.contains("hostcall") && root.contains("fuel") {
+            return Self::Flood { limit: bounds.output };
+        }
+        let what = match (error.downcast_ref::<I32Exit>(), error.downcast_ref::<Trap>()) {
+            (Some(exit), _) => format!("it ended itself with exit code {}", exit.0),
+            (_, Some(trap)) => trap.to_string(),
+            _ => root,
+        };
+        Self::Trap { what, printed }
+    }
+
+    #[must_use]
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::Trap { .. } | Self::Lie(_) => FailureKind::Trap,
+            Self::Memory { .. } | Self::Flood { .. } => FailureKind::Limit,
+            Self::Cpu(_) | Self::Wall(_) => FailureKind::TimedOut,
+            Self::Cancelled => FailureKind::Interrupted,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trap { what, printed } if printed.is_empty() => write!(f, "it crashed ({what})"),
+            Self::Trap { what, printed } => write!(f, "it crashed ({what}); it printed: {printed}"),
+            Self::Memory { limit } => write!(f, "it needed more than its {} MiB of memory", limit >> 20),
+            Self::Cpu(b) => write!(f, "it was stopped after {:?} of computing", b.cpu),
+            Self::Wall(b) => write!(f, "it was stopped after {:?}", b.wall),
+            Self::Cancelled => f.write_str("it was interrupted"),
+            Self::Flood { limit } => write!(f, "its result was larger than {} KiB", limit >> 10),
+            Self::Lie(what) => write!(f, "its answer breaks the contract: {what}"),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Engines, vault and linker together: from the bytes of a component to something that can be instantiated.
+
+use crate::codec::CodecState;
+use crate::compile::{Digest, code};
+use crate::engine::{EngineKind, Engines, Running};
+use crate::error::RuntimeError;
+use crate::linker;
+use crate::once::Once;
+use crate::registry::unlinkable;
+use crate::state::CallState;
+use crate::v0_1::Codec;
+use crate::vault::Vault;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use wasmtime::Engine;
+use wasmtime::component::{Component, InstancePre, Linker};
+
+pub struct Loader {
+    engines: Engines,
+    vault: Option<Vault>,
+    linker: Once<Arc<Linker<CallState>>>,
+    /// Without a vault: what was compiled to be described is not compiled again to be run.
+    held: Mutex<HashMap<(Digest, EngineKind), Arc<Once<Component>>>>,
+}
+
+impl Loader {
+    /// Without a usable folder everything works, and is compiled at each start.
+    #[must_use]
+    pub fn new(cache_dir: &Path, data_dir: &Path) -> Self {
+        let vault = Vault::open(cache_dir, data_dir)
+            .inspect_err(|error| tracing::warn!(%error, "no cache for compiled code; every start compiles anew"))
+            .ok();
+        Self { engines: Engines::default(), vault, linker: Once::default(), held: Mutex::default() }
+    }
+
+    #[must_use]
+    pub fn vault(&self) -> Option<&Vault> {
+        self.vault.as_ref()
+    }
+
+    /// Held while guests run.
+    #[must_use]
+    pub fn running(&self) -> Running {
+        self.engines.running()
+    }
+
+    /// # Errors
+    /// When it cannot be compiled, or imports what there is not.
+    pub fn link_acting(
+        &self,
+        name: &str,
+        digest: &Digest,
+        bytes: &[u8],
+    ) -> Result<InstancePre<CallState>, RuntimeError> {
+        let (engine, component) = self.component(EngineKind::Acting, name, digest, bytes)?;
+        let linker = self.linker.get(|| linker::acting(&engine).map(Arc::new));
+        let linker = linker.map_err(|e| RuntimeError::Engine { why: format!("{e:#}") })?;
+        linker.instantiate_pre(&component).map_err(|e| unlinkable(name, &e))
+    }
+
+    /// # Errors
+    /// When it cannot be compiled, or imports anything at all.
+    pub fn link_codec(&self, name: &str, digest: &Digest, bytes: &[u8]) -> Result<Codec, RuntimeError> {
+        let (engine, component) = self.component(EngineKind::Codec, name, digest, bytes)?;
+        let pre = Linker::<CodecState>::new(&engine).instantiate_pre(&component);
+        pre.and_then(|pre| Codec::new(&pre)).map_err(|e| unlinkable(name, &e))
+    }
+
+    fn component(
+        &self,
+        kind: EngineKind,
+        name: &str,
+        digest: &Digest,
+        bytes: &[u8],
+    ) -> Result<(Engine, Component), RuntimeError> {
+        let engine = self.engines.get(kind)?;
+        let make = || code(self.vault(), &engine, kind, name, digest, bytes);
+        if self.vault.is_some() {
+            return Ok((engine.clone(), make()?));
+        }
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = Arc::clone(held.entry((*digest, kind)).or_default());
+        drop(held);
+        Ok((engine.clone(), slot.get(make)?))
+    }
+}

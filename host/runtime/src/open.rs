@@ -1,0 +1,223 @@
+//! The runtime as the rest of the host sees it.
+
+use crate::caps::process::Sandbox;
+use crate::engine::EngineKind;
+use crate::error::RuntimeError;
+use crate::hooks::Chain;
+use crate::loader::Loader;
+use crate::registry::{Plugin, PluginInfo, ProviderInfo, Source};
+use crate::tools::ToolSet;
+use model::hook::{Hooks, NoHooks};
+use model::journal::Journal;
+use model::permission::Gate;
+use model::tool::Tools;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// A component that is part of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled {
+    pub name: &'static str,
+    pub bytes: &'static [u8],
+}
+
+/// What happens while components are compiled, which is the one slow thing here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompileNotice {
+    Begun { total: usize },
+    Finished { name: String, done: usize, total: usize },
+}
+
+pub struct RuntimeOptions {
+    /// Compiled code; made if it is not there, owner only.
+    pub cache_dir: PathBuf,
+    /// Holds the key that authenticates the compiled code.
+    pub data_dir: PathBuf,
+    pub bundled: Vec<Bundled>,
+    pub on_compile: Option<Arc<dyn Fn(CompileNotice) + Send + Sync>>,
+    /// Programs run only where the operating system's sandbox can be put around them.
+    pub require_sandbox: bool,
+}
+
+/// All components, and the means to run them.
+pub struct Runtime {
+    loader: Loader,
+    plugins: Vec<Arc<Plugin>>,
+    acting: Semaphore,
+    data_dir: PathBuf,
+    require_sandbox: bool,
+}
+
+impl Runtime {
+    /// Loads what is known of the components. What was never seen before is compiled, all cores at work, and asked what it
+    /// offers; otherwise nothing is compiled and nothing instantiated.
+    ///
+    /// # Errors
+    /// A bundled component that cannot be used.
+    pub fn open(options: RuntimeOptions) -> Result<Arc<Self>, RuntimeError> {
+        let loader = Loader::new(&options.cache_dir, &options.data_dir);
+        let known: Vec<_> = options.bundled.iter().map(|b| Plugin::remembered(&loader, source(b))).collect();
+        let plugins = learn(&loader, known, options.on_compile.as_deref())?;
+        let acting = Semaphore::new(EngineKind::Acting.slots().into());
+        let RuntimeOptions { data_dir, require_sandbox, .. } = options;
+        Ok(Arc::new(Self { loader, plugins, acting, data_dir, require_sandbox }))
+    }
+
+    /// The tools of all components, judged by `gate`, their writes noted in `journal`.
+    #[must_use]
+    pub fn tools(self: &Arc<Self>, gate: Arc<dyn Gate>, journal: Arc<dyn Journal>) -> Arc<dyn Tools> {
+        Arc::new(ToolSet::new(Arc::clone(self), gate, journal))
+    }
+
+    /// The named hooks, or files of hooks, in this order.
+    ///
+    /// # Errors
+    /// A name that is not there, or a component without hooks.
+    pub fn hooks(self: &Arc<Self>, names: &[String]) -> Result<Arc<dyn Hooks>, RuntimeError> {
+        if names.is_empty() {
+            return Ok(Arc::new(NoHooks));
+        }
+        let find = |name: &String| self.find("hook", name, |p| !p.about.hooks.is_empty());
+        let chain = names.iter().map(find).collect::<Result<_, _>>()?;
+        Ok(Arc::new(Chain::new(Arc::clone(self), chain)))
+    }
+
+    /// What a model adapter says of itself. Runs nothing.
+    ///
+    /// # Errors
+    /// A name that is not there.
+    pub fn provider_info(&self, adapter: &str) -> Result<ProviderInfo, RuntimeError> {
+        let plugin = self.find("provider", adapter, |p| p.about.provider.is_some())?;
+        let unknown = || RuntimeError::Unknown { what: "provider", name: adapter.into(), known: Vec::new() };
+        plugin.about.provider.clone().ok_or_else(unknown)
+    }
+
+    #[must_use]
+    pub fn plugins(&self) -> Vec<PluginInfo> {
+        self.plugins.iter().map(|p| p.info()).collect()
+    }
+
+    /// What is known of a component, by name or by file. A file is compiled and asked; it gets no rights for that.
+    ///
+    /// # Errors
+    /// A file that is no usable component.
+    pub fn inspect(&self, file_or_name: &str) -> Result<PluginInfo, RuntimeError> {
+        self.find("plugin", file_or_name, |_| true).map(|p| p.info())
+    }
+
+    pub(crate) fn loader(&self) -> &Loader {
+        &self.loader
+    }
+
+    pub(crate) fn plugin_list(&self) -> &[Arc<Plugin>] {
+        &self.plugins
+    }
+
+    /// The walls around programs that work in this workspace; what the host keeps is hidden from them.
+    pub(crate) fn sandbox(&self, workspace: &Path) -> Sandbox {
+        let mut sandbox = Sandbox::new(workspace, &self.data_dir.join("outputs"));
+        sandbox.hidden = vec![self.data_dir.clone()];
+        sandbox.require = self.require_sandbox;
+        sandbox
+    }
+
+    /// A place for one more instance of a tool or hook; waits for one.
+    pub(crate) async fn acting_slot(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.acting.acquire().await.ok()
+    }
+
+    /// A component by name; by file where the text looks like one.
+    pub(crate) fn find(
+        &self,
+        what: &'static str,
+        name: &str,
+        fits: impl Fn(&Plugin) -> bool,
+    ) -> Result<Arc<Plugin>, RuntimeError> {
+        if let Some(plugin) = self.plugins.iter().find(|p| p.source.name == name && fits(p)) {
+            return Ok(Arc::clone(plugin));
+        }
+        if name.contains('/') || Path::new(name).extension().is_some() {
+            let plugin = self.read(Path::new(name))?;
+            if fits(&plugin) {
+                return Ok(plugin);
+            }
+        }
+        let known = self.plugins.iter().filter(|p| fits(p)).map(|p| p.source.name.clone()).collect();
+        Err(RuntimeError::Unknown { what, name: name.into(), known })
+    }
+
+    fn read(&self, path: &Path) -> Result<Arc<Plugin>, RuntimeError> {
+        let unreadable = |e: std::io::Error| RuntimeError::Unreadable { path: path.to_owned(), why: e.to_string() };
+        let bytes = read_bounded(path).map_err(unreadable)?;
+        let source = Source { name: path.display().to_string(), bundled: false, bytes: Cow::Owned(bytes) };
+        Plugin::remembered(&self.loader, source)
+            .or_else(|source| Plugin::learn(&self.loader, source))
+            .map(Arc::new)
+    }
+}
+
+/// One byte more than may be is enough to say that it is too much.
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    use std::io::Read;
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(crate::anatomy::SIZE_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn source(bundled: &Bundled) -> Source {
+    Source { name: bundled.name.into(), bundled: true, bytes: Cow::Borrowed(bundled.bytes) }
+}
+
+type Notify<'a> = Option<&'a (dyn Fn(CompileNotice) + Send + Sync)>;
+
+/// Learns what is not known yet, in parallel, and keeps the order.
+fn learn(
+    loader: &Loader,
+    known: Vec<Result<Plugin, Source>>,
+    notify: Notify<'_>,
+) -> Result<Vec<Arc<Plugin>>, RuntimeError> {
+    let total = known.iter().filter(|k| k.is_err()).count();
+    if let (Some(notify), true) = (notify, total > 0) {
+        notify(CompileNotice::Begun { total });
+    }
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let jobs: Vec<_> = known.into_iter().map(|k| Mutex::new(Some(k))).collect();
+    let results: Vec<_> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        while let Some(i) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < jobs.len()) {
+            let job = jobs[i].lock().unwrap_or_else(PoisonError::into_inner).take();
+            let result = job.map(|job| job.or_else(|source| learn_one(loader, source, &done, total, notify)));
+            *results[i].lock().unwrap_or_else(PoisonError::into_inner) = result;
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total);
+        (1..threads).for_each(|_| {
+            scope.spawn(work);
+        });
+        work();
+    });
+    results.into_iter().filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).map(|r| r.map(Arc::new)).collect()
+}
+
+fn learn_one(
+    loader: &Loader,
+    source: Source,
+    done: &AtomicUsize,
+    total: usize,
+    notify: Notify<'_>,
+) -> Result<Plugin, RuntimeError> {
+    let plugin = Plugin::learn(loader, source)?;
+    if let Some(notify) = notify {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        notify(CompileNotice::Finished { name: plugin.source.name.clone(), done, total });
+    }
+    Ok(plugin)
+}

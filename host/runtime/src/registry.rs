@@ -1,0 +1,199 @@
+//! The components that are there, and what each said of itself when it was first seen: a start with a warm cache reads that
+//! from the vault and instantiates nothing.
+
+use crate::anatomy::Anatomy;
+use crate::compile::Digest;
+use crate::describe::describe;
+use crate::error::RuntimeError;
+use crate::loader::Loader;
+use crate::manifest::Manifest;
+use crate::once::Once;
+use crate::v0_1::{Codec, Hook, Tool};
+use model::grant::Grant;
+use model::provider::Model;
+use model::tool::ToolSpec;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What a model adapter says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProviderInfo {
+    pub id: String,
+    pub name: String,
+    /// Names of the secrets that it uses, most preferred first.
+    pub secrets: Vec<String>,
+    pub base_url: String,
+    pub models: Vec<Model>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookPoint {
+    TextComplete,
+    ToolBefore,
+    ToolAfter,
+}
+
+impl HookPoint {
+    pub const ALL: [Self; 3] = [Self::TextComplete, Self::ToolBefore, Self::ToolAfter];
+
+    /// The interface of the contract.
+    #[must_use]
+    pub fn interface(self) -> &'static str {
+        match self {
+            Self::TextComplete => "hook-text-complete",
+            Self::ToolBefore => "hook-tool-before",
+            Self::ToolAfter => "hook-tool-after",
+        }
+    }
+}
+
+/// All that is known of a component without running it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    pub imports: Vec<String>,
+    pub exports: Vec<String>,
+    pub manifest: Manifest,
+    pub tools: Vec<Arc<ToolSpec>>,
+    pub hooks: Vec<HookPoint>,
+    pub provider: Option<ProviderInfo>,
+}
+
+/// What `plugin list` and `plugin inspect` show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginInfo {
+    pub name: String,
+    /// Part of the program.
+    pub bundled: bool,
+    /// BLAKE3 of the component, hex.
+    pub digest: String,
+    /// Bytes.
+    pub size: u64,
+    pub description: Option<String>,
+    pub version: Option<String>,
+    pub licence: Option<String>,
+    pub homepage: Option<String>,
+    pub imports: Vec<String>,
+    pub exports: Vec<String>,
+    pub tools: Vec<Arc<ToolSpec>>,
+    pub hooks: Vec<HookPoint>,
+    pub provider: Option<ProviderInfo>,
+    /// What it may touch at most.
+    pub grant: Grant,
+}
+
+/// Where a component came from.
+pub struct Source {
+    pub name: String,
+    pub bundled: bool,
+    pub bytes: Cow<'static, [u8]>,
+}
+
+/// A component that can be used.
+pub struct Plugin {
+    pub source: Source,
+    pub digest: Digest,
+    pub about: About,
+    pub grant: Arc<Grant>,
+    /// The name, as the states of its calls hold it.
+    pub label: Arc<str>,
+    tool: Once<Tool>,
+    hook: Once<Hook>,
+    codec: Once<Codec>,
+}
+
+/// Told of before the code that they depend on changes its shape.
+const FORMAT: &str = concat!("about 1, ", env!("CARGO_PKG_VERSION"));
+
+impl Plugin {
+    /// What the vault knows of it, if it does.
+    pub fn remembered(loader: &Loader, source: Source) -> Result<Self, Source> {
+        let digest = Digest::of(&source.bytes);
+        let stored = loader.vault().and_then(|v| v.read(&about_file(&digest)));
+        match stored.and_then(|json| serde_json::from_slice(&json).ok()) {
+            Some(about) => Ok(Self::new(source, digest, about)),
+            None => Err(source),
+        }
+    }
+
+    /// Compiles it, asks it what it offers, and remembers that.
+    ///
+    /// # Errors
+    /// A file that is no usable component.
+    pub fn learn(loader: &Loader, source: Source) -> Result<Self, RuntimeError> {
+        let digest = Digest::of(&source.bytes);
+        let anatomy = Anatomy::read(&source.name, &source.bytes)?;
+        let about = describe(loader, &source.name, &digest, &source.bytes, anatomy)?;
+        if let (Some(vault), Ok(json)) = (loader.vault(), serde_json::to_vec(&about))
+            && let Err(error) = vault.write(&about_file(&digest), &json)
+        {
+            tracing::warn!(%error, "what a component says of itself could not be kept; the next start asks it again");
+        }
+        Ok(Self::new(source, digest, about))
+    }
+
+    fn new(source: Source, digest: Digest, about: About) -> Self {
+        Self {
+            grant: Arc::new(about.manifest.grant()),
+            label: source.name.as_str().into(),
+            source,
+            digest,
+            about,
+            tool: Once::default(),
+            hook: Once::default(),
+            codec: Once::default(),
+        }
+    }
+
+    /// # Errors
+    /// When it cannot be compiled or linked.
+    pub fn tool(&self, loader: &Loader) -> Result<Tool, RuntimeError> {
+        self.tool.get(|| {
+            let pre = loader.link_acting(&self.source.name, &self.digest, &self.source.bytes)?;
+            Tool::new(&pre).map_err(|e| unlinkable(&self.source.name, &e))
+        })
+    }
+
+    /// # Errors
+    /// When it cannot be compiled or linked.
+    pub fn hook(&self, loader: &Loader) -> Result<Hook, RuntimeError> {
+        self.hook.get(|| loader.link_acting(&self.source.name, &self.digest, &self.source.bytes).map(|pre| Hook::new(&pre)))
+    }
+
+    /// # Errors
+    /// When it cannot be compiled or linked.
+    pub fn codec(&self, loader: &Loader) -> Result<Codec, RuntimeError> {
+        self.codec.get(|| loader.link_codec(&self.source.name, &self.digest, &self.source.bytes))
+    }
+
+    #[must_use]
+    pub fn info(&self) -> PluginInfo {
+        let (about, manifest) = (self.about.clone(), &self.about.manifest);
+        PluginInfo {
+            name: self.source.name.clone(),
+            bundled: self.source.bundled,
+            digest: self.digest.hex(),
+            size: self.source.bytes.len() as u64,
+            description: manifest.description.clone(),
+            version: manifest.version.clone(),
+            licence: manifest.licence.clone(),
+            homepage: manifest.homepage.clone(),
+            imports: about.imports,
+            exports: about.exports,
+            tools: about.tools,
+            hooks: about.hooks,
+            provider: about.provider,
+            grant: (*self.grant).clone(),
+        }
+    }
+}
+
+fn about_file(digest: &Digest) -> String {
+    let name = blake3::Hasher::new().update(FORMAT.as_bytes()).update(digest.hex().as_bytes()).finalize();
+    format!("{}.about", name.to_hex())
+}
+
+pub(crate) fn unlinkable(name: &str, error: &wasmtime::Error) -> RuntimeError {
+    RuntimeError::Unlinkable { name: name.into(), why: error.root_cause().to_string() }
+}

@@ -1,0 +1,167 @@
+//! What a store holds for one call, and where files, sockets and requests of a guest end.
+
+use crate::bounds::{Bounds, Cap};
+use crate::caps::Funnel;
+use crate::caps::fs::{self, HasFs};
+use crate::caps::process::Sandbox;
+use crate::guest_log::GuestLog;
+use model::grant::{Grant, Mode};
+use model::tool::ProgressSink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
+
+/// Handles that a guest can hold at once.
+const HANDLES: usize = 4096;
+/// Random bytes in one host call.
+const RANDOM: u64 = 1 << 20;
+/// Bytes of header fields that a guest can build.
+const FIELDS: usize = 64 << 10;
+
+/// One a call; dropped with its store, never used twice.
+pub struct CallState {
+    pub table: ResourceTable,
+    pub funnel: Arc<Funnel>,
+    pub progress: Arc<dyn ProgressSink>,
+    pub log: GuestLog,
+    pub grant: Arc<Grant>,
+    pub workspace: PathBuf,
+    pub cap: Cap,
+    pub files: fs::State,
+    /// Around the programs of this call.
+    pub sandbox: Arc<Sandbox>,
+    /// Programs that run.
+    pub children: usize,
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    network: NoNetwork,
+}
+
+/// What a call's state is made from.
+pub struct Setup {
+    pub component: Arc<str>,
+    pub funnel: Arc<Funnel>,
+    pub progress: Arc<dyn ProgressSink>,
+    pub grant: Arc<Grant>,
+    /// Real absolute path.
+    pub workspace: PathBuf,
+    pub bounds: Bounds,
+    pub sandbox: Arc<Sandbox>,
+}
+
+impl CallState {
+    #[must_use]
+    pub fn new(setup: Setup) -> Self {
+        let log = GuestLog::new(setup.component);
+        let wasi = context(&setup.grant, &setup.workspace, &log);
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(HANDLES);
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(FIELDS);
+        Self {
+            table,
+            files: fs::State::new(Arc::clone(&setup.funnel)),
+            sandbox: setup.sandbox,
+            children: 0,
+            funnel: setup.funnel,
+            progress: setup.progress,
+            log,
+            grant: setup.grant,
+            workspace: setup.workspace,
+            cap: Cap::new(setup.bounds.memory),
+            wasi,
+            http,
+            network: NoNetwork,
+        }
+    }
+}
+
+fn context(grant: &Grant, workspace: &Path, log: &GuestLog) -> WasiCtx {
+    let mut builder = WasiCtx::builder();
+    builder
+        .allow_blocking_current_thread(true)
+        .stdout(log.stream(false))
+        .stderr(log.stream(true))
+        .max_random_size(RANDOM)
+        .allow_tcp(false)
+        .allow_udp(false)
+        .allow_ip_name_lookup(false);
+    for name in &grant.env.allow {
+        if let Ok(value) = std::env::var(name) {
+            builder.env(name, value);
+        }
+    }
+    for (folder, mode) in &grant.fs {
+        mount(&mut builder, folder, *mode, workspace);
+    }
+    builder.build()
+}
+
+/// Mounts a folder under its real path, and a folder of the workspace under its relative path too. A folder that is not there,
+/// or that a link takes out of the workspace, is not mounted.
+fn mount(builder: &mut WasiCtxBuilder, folder: &str, mode: Mode, workspace: &Path) {
+    let perms = match mode {
+        Mode::ReadOnly => FsPerms::ReadOnly,
+        Mode::ReadWrite => FsPerms::ReadWrite,
+    };
+    let Ok(real) = workspace.join(folder).canonicalize() else { return };
+    let inside = Path::new(folder).is_relative();
+    if inside && !real.starts_with(workspace) {
+        return;
+    }
+    let mut names = vec![real.to_string_lossy().into_owned()];
+    if inside {
+        names.push(folder.to_owned());
+    } else if workspace.starts_with(&real) {
+        add(builder, workspace, ".", perms);
+    }
+    for name in names {
+        add(builder, &real, &name, perms);
+    }
+}
+
+fn add(builder: &mut WasiCtxBuilder, real: &Path, name: &str, perms: FsPerms) {
+    if let Err(error) = builder.preopened_dir(real, name, perms) {
+        tracing::debug!(folder = %real.display(), %error, "a granted folder could not be mounted");
+    }
+}
+
+impl WasiView for CallState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl HasFs for CallState {
+    fn fs_parts(&mut self) -> (WasiFilesystemCtxView<'_>, &mut fs::State) {
+        (WasiFilesystemCtxView { ctx: self.wasi.filesystem(), table: &mut self.table }, &mut self.files)
+    }
+}
+
+impl WasiHttpView for CallState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.network, table: &mut self.table, ctx: &mut self.http }
+    }
+}
+
+/// Requests of guests can be built, for the sake of toolchains that import the interface, and are all denied.
+struct NoNetwork;
+
+type Sent = wasmtime_wasi_http::Result<(
+    http::Response<WasiBody>,
+    Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
+)>;
+
+impl WasiHttpHooks for NoNetwork {
+    fn send_request(
+        &mut self,
+        _: http::Request<WasiBody>,
+        _: Option<RequestOptions>,
+        _: Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
+    ) -> Box<dyn Future<Output = Sent> + Send> {
+        Box::new(async { Err(wasmtime_wasi_http::Error::HttpRequestDenied) })
+    }
+}

@@ -1,0 +1,159 @@
+//! All tools of all components as one set.
+
+use crate::Runtime;
+use crate::bounds::Bounds;
+use crate::caps::Funnel;
+use crate::fault::Fault;
+use crate::instance::Call;
+use crate::registry::Plugin;
+use crate::state::Setup;
+use crate::v0_1::{RawOutput, cut};
+use async_trait::async_trait;
+use model::fault::FailureKind;
+use model::journal::Journal;
+use model::permission::{Actor, Gate};
+use model::tool::{ProgressSink, ToolCall, ToolFailure, ToolOutput, ToolSpec, Tools};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Bytes of what a crashed tool printed that the model gets to read.
+const EXPLANATION: usize = 2 << 10;
+
+pub struct ToolSet {
+    runtime: Arc<Runtime>,
+    gate: Arc<dyn Gate>,
+    journal: Arc<dyn Journal>,
+    by_name: BTreeMap<String, (Arc<ToolSpec>, Arc<Plugin>)>,
+}
+
+impl ToolSet {
+    #[must_use]
+    pub fn new(runtime: Arc<Runtime>, gate: Arc<dyn Gate>, journal: Arc<dyn Journal>) -> Self {
+        let mut by_name = BTreeMap::new();
+        for (spec, plugin) in runtime.plugin_list().iter().flat_map(|p| p.about.tools.iter().map(move |s| (s, p))) {
+            let new = (Arc::clone(spec), Arc::clone(plugin));
+            // The first stands: bundled components come first, and no other may take their names.
+            by_name.entry(spec.name.clone()).or_insert(new);
+        }
+        Self { runtime, gate, journal, by_name }
+    }
+
+    fn unavailable(&self, name: &str) -> ToolFailure {
+        let known: Vec<_> = self.by_name.keys().map(String::as_str).collect();
+        let message = format!("There is no tool `{name}`. There are: {}.", known.join(", "));
+        ToolFailure::new(FailureKind::Unavailable, message)
+    }
+}
+
+#[async_trait]
+impl Tools for ToolSet {
+    fn specs(&self) -> Vec<Arc<ToolSpec>> {
+        self.by_name.values().map(|(spec, _)| Arc::clone(spec)).collect()
+    }
+
+    async fn call(
+        &self,
+        call: ToolCall,
+        progress: Arc<dyn ProgressSink>,
+        cancel: CancellationToken,
+    ) -> Result<ToolOutput, ToolFailure> {
+        let Some((_, plugin)) = self.by_name.get(&call.tool) else { return Err(self.unavailable(&call.tool)) };
+        let cancel = cancel.child_token();
+        let job = Job {
+            runtime: Arc::clone(&self.runtime),
+            plugin: Arc::clone(plugin),
+            gate: Arc::clone(&self.gate),
+            journal: Arc::clone(&self.journal),
+            call,
+            progress,
+            cancel: cancel.clone(),
+        };
+        // On a task of its own, so that a guest that computes holds up no other call; a caller that goes away ends it.
+        let ended = cancel.drop_guard();
+        let result = tokio::spawn(job.run()).await;
+        drop(ended);
+        result.unwrap_or_else(|error| Err(ToolFailure::new(FailureKind::Failed, format!("The host failed: {error}."))))
+    }
+}
+
+/// One call with all that it needs.
+struct Job {
+    runtime: Arc<Runtime>,
+    plugin: Arc<Plugin>,
+    gate: Arc<dyn Gate>,
+    journal: Arc<dyn Journal>,
+    call: ToolCall,
+    progress: Arc<dyn ProgressSink>,
+    cancel: CancellationToken,
+}
+
+impl Job {
+    async fn run(self) -> Result<ToolOutput, ToolFailure> {
+        let interrupted = || ToolFailure::new(FailureKind::Interrupted, "Interrupted.");
+        let _slot = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(interrupted()),
+            slot = self.runtime.acting_slot() => slot,
+        };
+        let loader = self.runtime.loader();
+        let tool = self.plugin.tool(loader).map_err(|e| ToolFailure::new(FailureKind::Unavailable, e.to_string()))?;
+        let funnel = Arc::new(self.funnel());
+        let mut call = Call::new(tool.engine(), self.setup(Arc::clone(&funnel)), loader.running());
+        let given = call.run(&self.cancel, async |store| tool.call(store, &self.call).await).await;
+        let outcome = self.judge(given, call.bounds.output);
+        call.store.data_mut().files.settle(outcome.is_ok()).await;
+        outcome.map_err(|failure| because(failure, &funnel))
+    }
+
+    fn judge(
+        &self,
+        given: Result<Result<RawOutput, ToolFailure>, Fault>,
+        limit: usize,
+    ) -> Result<ToolOutput, ToolFailure> {
+        match given {
+            Ok(Ok(raw)) => raw.check(limit).map_err(|fault| self.explain(&fault)),
+            Ok(Err(failure)) => Err(failure),
+            Err(fault) => Err(self.explain(&fault)),
+        }
+    }
+
+    fn explain(&self, fault: &Fault) -> ToolFailure {
+        if *fault == Fault::Cancelled {
+            return ToolFailure::new(FailureKind::Interrupted, "Interrupted.");
+        }
+        let message = format!("The tool `{}` failed: {fault}.", self.call.tool);
+        ToolFailure::new(fault.kind(), cut(message, EXPLANATION))
+    }
+
+    fn funnel(&self) -> Funnel {
+        let call = &self.call;
+        let actor = Actor {
+            session: call.session.clone(),
+            message: call.message.clone(),
+            call: call.call.clone(),
+            agent: call.agent.clone(),
+            tool: call.tool.clone(),
+            worktree: call.workspace.clone(),
+        };
+        let (gate, journal) = (Arc::clone(&self.gate), Arc::clone(&self.journal));
+        Funnel::new(actor, call.grant.clone(), gate, journal, self.cancel.clone())
+    }
+
+    fn setup(&self, funnel: Arc<Funnel>) -> Setup {
+        Setup {
+            component: Arc::clone(&self.plugin.label),
+            funnel,
+            progress: Arc::clone(&self.progress),
+            grant: Arc::clone(&self.plugin.grant),
+            workspace: self.call.workspace.clone(),
+            bounds: Bounds::TOOL.with(&self.plugin.grant.limits),
+            sandbox: Arc::new(self.runtime.sandbox(&self.call.workspace)),
+        }
+    }
+}
+
+/// A call that fails after an act was refused fails for that reason; the guest only saw an error code.
+fn because(failure: ToolFailure, funnel: &Funnel) -> ToolFailure {
+    if failure.kind == FailureKind::Interrupted { failure } else { funnel.refusal().unwrap_or(failure) }
+}
