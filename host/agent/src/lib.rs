@@ -25,3 +25,5 @@ pub use error::AgentError;
 pub use places::{Disk, Places};
 pub use retry::RetryPolicy;
 pub use run::{Clock, Job, Ports, Prompt, RunOptions, run, run_in};
+pub mod gate;
+pub mod shell;
