@@ -99,7 +99,10 @@ fn is_component(name: &str, bytes: &[u8]) -> Result<(), RuntimeError> {
         return not("it is larger than 64 MiB", "Build it smaller: strip it, optimise for size.");
     }
     if wasmtime::Engine::detect_precompiled(bytes).is_some() || bytes.starts_with(b"\x7fELF") {
-        return not("it is native code", "Compiled code is never taken from a file: give the `.wasm` that it was made from.");
+        return not(
+            "it is native code",
+            "Compiled code is never taken from a file: give the `.wasm` that it was made from.",
+        );
     }
     if bytes.is_empty() {
         return not("the file is empty", "Fetch or build it again.");

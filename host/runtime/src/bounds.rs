@@ -41,7 +41,8 @@ impl Bounds {
     /// These, with what a manifest asks for in their place, up to the host's own maxima.
     #[must_use]
     pub fn with(self, asked: &LimitsAsked) -> Self {
-        let time = |ms: Option<u64>, default: Duration| ms.map_or(default, |ms| Duration::from_millis(ms).min(WALL_MAX));
+        let time =
+            |ms: Option<u64>, default: Duration| ms.map_or(default, |ms| Duration::from_millis(ms).min(WALL_MAX));
         let size = |n: Option<u64>, default: usize, max: usize| {
             n.map_or(default, |n| usize::try_from(n).unwrap_or(max).min(max))
         };

@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wasmtime::{Store, UpdateDeadline};
 
-const BOUNDS: Bounds = Bounds { memory: 256 << 20, cpu: Duration::from_secs(2), wall: Duration::from_secs(2), output: 32 << 20 };
+const BOUNDS: Bounds =
+    Bounds { memory: 256 << 20, cpu: Duration::from_secs(2), wall: Duration::from_secs(2), output: 32 << 20 };
 
 pub struct CodecState {
     cap: Cap,

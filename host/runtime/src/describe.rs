@@ -63,8 +63,7 @@ fn provider(
         return Err(RuntimeError::ImpureProvider { name: name.into(), import: import.clone() });
     }
     let codec = loader.link_codec(name, digest, bytes)?;
-    let mut session =
-        Session::new(&codec, loader.running(), CancellationToken::new()).map_err(|f| failed(name, &f))?;
+    let mut session = Session::new(&codec, loader.running(), CancellationToken::new()).map_err(|f| failed(name, &f))?;
     session.call(|live, store| live.info(store)).map(Some).map_err(|f| failed(name, &f))
 }
 

@@ -157,7 +157,8 @@ impl Ticker {
     }
 
     fn tick(&self) {
-        for engine in self.engines.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(EngineWeak::upgrade) {
+        for engine in self.engines.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(EngineWeak::upgrade)
+        {
             engine.increment_epoch();
         }
     }

@@ -14,13 +14,21 @@ pub enum RuntimeError {
          `airlock:plugin/provider@0.1.0`, a hook one of `airlock:plugin/hook-*@0.1.0`."
     )]
     NothingExported { name: String },
-    #[error("{name} exports `{export}`, a version of the contract that this version does not know (it knows 0.1). Build it against `airlock:plugin@0.1.0`.")]
+    #[error(
+        "{name} exports `{export}`, a version of the contract that this version does not know (it knows 0.1). Build it against `airlock:plugin@0.1.0`."
+    )]
     OtherContract { name: String, export: String },
-    #[error("{name} cannot be linked: {why}. It was built for another host or another version; build it against `airlock:plugin@0.1.0` and WASI 0.2.")]
+    #[error(
+        "{name} cannot be linked: {why}. It was built for another host or another version; build it against `airlock:plugin@0.1.0` and WASI 0.2."
+    )]
     Unlinkable { name: String, why: String },
-    #[error("{name} imports {import}: a provider must be a pure codec. Build it for `wasm32-unknown-unknown`, without files, clocks or network.")]
+    #[error(
+        "{name} imports {import}: a provider must be a pure codec. Build it for `wasm32-unknown-unknown`, without files, clocks or network."
+    )]
     ImpureProvider { name: String, import: String },
-    #[error("{name} has a manifest that cannot be read: {why}. Its author must correct the section `airlock:manifest`.")]
+    #[error(
+        "{name} has a manifest that cannot be read: {why}. Its author must correct the section `airlock:manifest`."
+    )]
     Manifest { name: String, why: String },
     #[error("{name} could not be asked what it offers: {why}. It cannot be used; ask its author.")]
     Describe { name: String, why: String },

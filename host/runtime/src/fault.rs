@@ -11,13 +11,20 @@ use wasmtime_wasi::I32Exit;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// What the trap was, and what the guest printed last.
-    Trap { what: String, printed: String },
-    Memory { limit: usize },
+    Trap {
+        what: String,
+        printed: String,
+    },
+    Memory {
+        limit: usize,
+    },
     Cpu(Bounds),
     Wall(Bounds),
     Cancelled,
     /// More than a result may hold.
-    Flood { limit: usize },
+    Flood {
+        limit: usize,
+    },
     /// An answer that the contract does not allow.
     Lie(String),
 }

@@ -85,7 +85,11 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.dropped > 0 {
-            tracing::debug!(component = &*self.component, bytes = self.dropped, "output beyond the log budget was dropped");
+            tracing::debug!(
+                component = &*self.component,
+                bytes = self.dropped,
+                "output beyond the log budget was dropped"
+            );
         }
     }
 }

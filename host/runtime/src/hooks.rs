@@ -43,7 +43,8 @@ impl Chain {
         let _slot = self.runtime.acting_slot().await;
         let loader = self.runtime.loader();
         let hook = plugin.hook(loader).map_err(|e| HookFault(e.to_string()))?;
-        let mut call = Call::new(hook.engine(), nobody::setup(Arc::clone(&plugin.label), Bounds::HOOK), loader.running());
+        let mut call =
+            Call::new(hook.engine(), nobody::setup(Arc::clone(&plugin.label), Bounds::HOOK), loader.running());
         let ended = call.run(&CancellationToken::new(), async |store| body(&hook, store).await).await;
         ended.map_err(|fault| HookFault(fault.to_string()))
     }
@@ -88,7 +89,8 @@ impl Hooks for Chain {
         let mut input = input;
         for plugin in self.at(HookPoint::ToolBefore) {
             let denial = |reason: String| HookDenial { hook: plugin.source.name.clone(), reason: cut(reason, REASON) };
-            let failed = |f: HookFault| denial(format!("The guard `{}` failed, so nothing passes: {}.", plugin.label, f.0));
+            let failed =
+                |f: HookFault| denial(format!("The guard `{}` failed, so nothing passes: {}.", plugin.label, f.0));
             let given = self.run(plugin, async |hook, store| hook.tool_before(store, context, &input).await).await;
             match given.map_err(failed)? {
                 Some(Ok(raw)) => input = raw.check().map_err(|fault| failed(fault.into()))?,
@@ -102,7 +104,8 @@ impl Hooks for Chain {
     async fn tool_after(&self, context: &CallContext, input: &Value, result: ResultView) -> ResultView {
         let mut result = result;
         for plugin in self.at(HookPoint::ToolAfter) {
-            let given = self.run(plugin, async |hook, store| hook.tool_after(store, context, input, &result).await).await;
+            let given =
+                self.run(plugin, async |hook, store| hook.tool_after(store, context, input, &result).await).await;
             match given.and_then(|v| Ok(v.map(|raw| raw.check(Bounds::HOOK.output)).transpose()?)) {
                 Ok(Some(new)) => result = new,
                 Ok(None) => {}

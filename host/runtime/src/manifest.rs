@@ -68,15 +68,19 @@ mod tests {
 
     #[test]
     fn manifests() {
-        let full = r#"{"description":"d","version":"1","fs":{".":"rw"},"process":{"programs":["*"]},"limits":{"wall_ms":5}}"#;
+        let full =
+            r#"{"description":"d","version":"1","fs":{".":"rw"},"process":{"programs":["*"]},"limits":{"wall_ms":5}}"#;
         for (json, want) in [
             ("{}", Ok(Grant::default())),
-            (full, Ok(Grant {
-                fs: BTreeMap::from([(".".into(), Mode::ReadWrite)]),
-                process: Programs { programs: ["*".into()].into() },
-                limits: LimitsAsked { wall_ms: Some(5), ..LimitsAsked::default() },
-                ..Grant::default()
-            })),
+            (
+                full,
+                Ok(Grant {
+                    fs: BTreeMap::from([(".".into(), Mode::ReadWrite)]),
+                    process: Programs { programs: ["*".into()].into() },
+                    limits: LimitsAsked { wall_ms: Some(5), ..LimitsAsked::default() },
+                    ..Grant::default()
+                }),
+            ),
             (r#"{"fs":{"../x":"ro"}}"#, Err("`../x` leaves the workspace")),
             (r#"{"fs":{"a":"wx"}}"#, Err("wx")),
             (r#"{"network":true}"#, Err("network")),

@@ -19,7 +19,8 @@ pub struct Nobody;
 
 /// The state of a call that may touch nothing.
 pub fn setup(component: Arc<str>, bounds: Bounds) -> Setup {
-    let funnel = Funnel::new(actor(), CallGrant::default(), Arc::new(Nobody), Arc::new(Nobody), CancellationToken::new());
+    let funnel =
+        Funnel::new(actor(), CallGrant::default(), Arc::new(Nobody), Arc::new(Nobody), CancellationToken::new());
     Setup {
         component,
         funnel: Arc::new(funnel),

@@ -154,9 +154,7 @@ impl Runtime {
         let unreadable = |e: std::io::Error| RuntimeError::Unreadable { path: path.to_owned(), why: e.to_string() };
         let bytes = read_bounded(path).map_err(unreadable)?;
         let source = Source { name: path.display().to_string(), bundled: false, bytes: Cow::Owned(bytes) };
-        Plugin::remembered(&self.loader, source)
-            .or_else(|source| Plugin::learn(&self.loader, source))
-            .map(Arc::new)
+        Plugin::remembered(&self.loader, source).or_else(|source| Plugin::learn(&self.loader, source)).map(Arc::new)
     }
 }
 
@@ -204,7 +202,11 @@ fn learn(
         });
         work();
     });
-    results.into_iter().filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).map(|r| r.map(Arc::new)).collect()
+    results
+        .into_iter()
+        .filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .map(|r| r.map(Arc::new))
+        .collect()
 }
 
 fn learn_one(

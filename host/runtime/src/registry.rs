@@ -158,7 +158,8 @@ impl Plugin {
     /// # Errors
     /// When it cannot be compiled or linked.
     pub fn hook(&self, loader: &Loader) -> Result<Hook, RuntimeError> {
-        self.hook.get(|| loader.link_acting(&self.source.name, &self.digest, &self.source.bytes).map(|pre| Hook::new(&pre)))
+        self.hook
+            .get(|| loader.link_acting(&self.source.name, &self.digest, &self.source.bytes).map(|pre| Hook::new(&pre)))
     }
 
     /// # Errors

@@ -72,7 +72,11 @@ fn owned(path: &Path) -> io::Result<()> {
     if mine && found.mode() & 0o077 == 0 {
         return Ok(());
     }
-    let why = format!("{} must belong to you alone (mode 0700, no link); it has mode {:04o}", path.display(), found.mode() & 0o7777);
+    let why = format!(
+        "{} must belong to you alone (mode 0700, no link); it has mode {:04o}",
+        path.display(),
+        found.mode() & 0o7777
+    );
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
@@ -82,7 +86,9 @@ fn key(path: &Path) -> io::Result<[u8; 32]> {
     }
     owned(path)?;
     let bytes = fs::read(path)?;
-    bytes.try_into().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, format!("{} does not hold 32 bytes; remove it", path.display())))
+    bytes.try_into().map_err(|_| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{} does not hold 32 bytes; remove it", path.display()))
+    })
 }
 
 /// Whole or not at all, and never over another's: two processes may start at once.

@@ -84,7 +84,10 @@ impl Hook {
             text: result.text.clone(),
             metadata: Value::Object(result.metadata.clone()).to_string(),
         };
-        guest.call_run(&mut *store, &wit(context), &context.tool, &input.to_string(), &view).await.map(|v| Some(RawView(v)))
+        guest
+            .call_run(&mut *store, &wit(context), &context.tool, &input.to_string(), &view)
+            .await
+            .map(|v| Some(RawView(v)))
     }
 }
 

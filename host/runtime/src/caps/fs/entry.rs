@@ -184,11 +184,7 @@ fn destination(folder: &Path, target: &Path) -> Option<PathBuf> {
 
 impl State {
     /// Asks for all ends, journals them, acts, and notes what came of it.
-    async fn alter(
-        &mut self,
-        ends: &[End<'_>],
-        act: impl FnOnce() -> rustix::io::Result<()>,
-    ) -> Result<(), Failure> {
+    async fn alter(&mut self, ends: &[End<'_>], act: impl FnOnce() -> rustix::io::Result<()>) -> Result<(), Failure> {
         for end in ends {
             fits(end.op, end.spot.look()?.map(|h| h.kind()), end.spot.as_folder)?;
         }

@@ -157,7 +157,12 @@ pub(super) fn real(fd: impl AsFd) -> Result<PathBuf> {
 
 /// Opens what is open as `fd` once more.
 fn through_proc(fd: impl AsFd, flags: OFlags) -> Result<OwnedFd> {
-    openat(rustix_linux_procfs::proc_self_fd()?, DecInt::from_fd(fd), flags | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())
+    openat(
+        rustix_linux_procfs::proc_self_fd()?,
+        DecInt::from_fd(fd),
+        flags | OFlags::CLOEXEC | OFlags::NOCTTY,
+        Mode::empty(),
+    )
 }
 
 /// What is open as `fd`, as the session would remember it.
