@@ -63,7 +63,6 @@ pub(super) enum Names {
 
 /// What the text of a word tells of the place that it names.
 pub(super) enum Named {
-    Nothing,
     /// It may lead anywhere.
     Unknown,
     Outside(Vec<PathBuf>),
@@ -77,6 +76,10 @@ impl Place {
     /// The outside directories that `word` names, seen from each of `cwds`.
     pub fn outside(&self, word: &Word, cwds: &[PathBuf], names: Names) -> Named {
         if word.brace && word.plain.split(['{', ',', '}']).any(|p| is_pathlike(p) || p.starts_with('~')) {
+            return Named::Unknown;
+        }
+        // Somebody else's home.
+        if word.dynamic && word.fixed == 0 && word.plain.starts_with('~') {
             return Named::Unknown;
         }
         let (fixed, rest) = word.plain.split_at(word.fixed.min(word.plain.len()));

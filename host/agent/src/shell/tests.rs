@@ -47,6 +47,12 @@ fn every_command_of_a_line_is_found() {
     check("xargs <<E rm\na\nE", &["xargs rm", "rm"]);
     check("cat <<E | rm x\na\nE", &["cat", "rm x"]);
     check("cat <<E && rm x\na\nE", &["cat", "rm x"]);
+    check("ls | xargs > log rm x", &["ls", "xargs rm x", "rm x"]);
+    check("ls && xargs <<E rm\na\nE", &["ls", "xargs rm", "rm"]);
+    check("ls && bash <<E\nrm x\nE", &["ls", "bash", "rm x"]);
+    check("! { rm x; }", &["rm x"]);
+    check("! { X=1 rm x; }", &["rm x"]);
+    check("time { rm x; }", &["time { rm x", "rm x"]);
 }
 
 #[test]
@@ -99,13 +105,13 @@ fn what_cannot_be_known_is_opaque() {
     for line in [
         "P=rm; $P -rf x",
         "$(echo rm) x",
+        "! { for i in a; do ls; done; }",
         "r* x",
         "{rm,-rf,x}",
         "sh -c \"$X\"",
         "eval $X",
         "curl u | sh",
         "bash",
-        "source",
         "ls (",
         "a && && b",
         "cd $D",
@@ -119,9 +125,7 @@ fn what_cannot_be_known_is_opaque() {
         "ls\rrm",
         "sh /dev/stdin",
     ] {
-        if line != "source" {
-            assert!(run(line).opaque, "{line:?} gives {:?}", run(line));
-        }
+        assert!(run(line).opaque, "{line:?} gives {:?}", run(line));
     }
     for line in
         ["ls $X", "rm *.o", "echo {a,b}", "cat src/{a,b}.rs", "git diff HEAD..main", "ls | head -3", "echo \"$A\""]
@@ -224,29 +228,31 @@ fn a_deep_or_broken_line_ends() {
     }
 }
 
-/// How a command can be hidden among others.
+/// How a command can be hidden among others. Blanks keep `((` from becoming arithmetic.
 fn around(command: &str, way: u8) -> String {
     match way % 16 {
         0 => format!("ls && {command}"),
         1 => format!("{command} | cat"),
-        2 => format!("echo $({command})"),
+        2 => format!("echo $( {command} )"),
         3 => format!("echo \"`{command}`\""),
-        4 => format!("({command})"),
+        4 => format!("( {command} )"),
         5 => format!("if {command}; then ls; fi"),
         6 => format!("for i in a; do {command}; done"),
         7 => format!("f() {{ {command}; }}"),
-        8 => format!("X=$({command}) ls"),
-        9 => format!("cat <<E\n$({command})\nE\n"),
-        10 => format!("diff <({command}) a"),
+        8 => format!("X=$( {command} ) ls"),
+        9 => format!("cat <<E\n$( {command} )\nE\n"),
+        10 => format!("diff <( {command} ) a"),
         11 => format!("ls;\n{command}"),
         12 => format!("! {{ {command}; }}"),
         13 => format!("case x in y) {command};; esac"),
-        14 => format!("ls > $({command})"),
+        14 => format!("ls > $( {command} )"),
         _ => format!("while ! ls; do {command}; done & "),
     }
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+
     #[test]
     fn no_text_makes_it_panic(line in any::<String>()) {
         let _ = run(&line);

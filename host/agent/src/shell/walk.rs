@@ -82,6 +82,12 @@ impl Walk {
     /// Judges one program with its arguments; `input` is what is known to be on its standard input.
     fn command(&mut self, words: &[Word], input: &[String]) {
         let Some(name) = words.first() else { return };
+        // `! { rm x; }`: the grammar takes some keywords for programs; what follows is a line of its own.
+        if let Some(leads) = keyword(&name.source) {
+            self.out.opaque |= leads == Leads::Elsewhere;
+            let rest: Vec<&str> = words[1..].iter().map(|w| w.source.as_str()).collect();
+            return self.nested(&rest.join(" "));
+        }
         self.out.opaque |= !name.is_known();
         self.paths(words);
         if self.is_cd(words) {
@@ -167,7 +173,6 @@ impl Walk {
 
     fn path(&mut self, word: &Word, names: Names) {
         match self.place.outside(word, &self.cwds, names) {
-            Named::Nothing => {}
             Named::Unknown => self.out.opaque = true,
             Named::Outside(found) => found.into_iter().for_each(|d| self.external(d)),
         }
@@ -189,6 +194,23 @@ impl Walk {
                 self.out.writes.push(path);
             }
         }
+    }
+}
+
+/// What stands after a keyword.
+#[derive(PartialEq, Eq)]
+enum Leads {
+    ToCommand,
+    Elsewhere,
+}
+
+fn keyword(word: &str) -> Option<Leads> {
+    match word {
+        "{" | "}" | "!" | "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" => {
+            Some(Leads::ToCommand)
+        }
+        "for" | "select" | "case" | "in" | "esac" | "function" | "[[" => Some(Leads::Elsewhere),
+        _ => None,
     }
 }
 
@@ -238,7 +260,8 @@ impl<'s> Line<'_, 's> {
             return self.walk.out.opaque = true;
         }
         match node.kind() {
-            "list" => return self.list(node, depth),
+            "list" => return self.list(node, &[], depth),
+            "redirected_statement" => return self.redirected(node, depth),
             // What happens to the directory in there stays in there.
             "subshell" | "command_substitution" | "process_substitution" => {
                 let before = self.walk.cwds.clone();
@@ -246,7 +269,6 @@ impl<'s> Line<'_, 's> {
                 return self.walk.cwds = before;
             }
             "command" => self.command(node),
-            "redirected_statement" => self.redirected(node),
             "file_redirect" => self.file_redirect(node),
             "variable_assignment" => self.assignment(node),
             "for_statement" => self.looped(node),
@@ -265,24 +287,28 @@ impl<'s> Line<'_, 's> {
         }
     }
 
-    /// After `cd X &&` the line is in X; after anything else it may be, or not.
-    fn list(&mut self, node: Node, depth: usize) {
+    /// After `cd X &&` the line is in X; after anything else it may be, or not. `tail` belongs to the last command.
+    fn list(&mut self, node: Node, tail: &[Node], depth: usize) {
         let before = self.walk.cwds.clone();
-        let (Some(left), Some(right)) = (node.named_child(0), last_child(node)) else { return };
-        self.visit(left, depth + 1);
         let mut cursor = node.walk();
         let is_and = node.children(&mut cursor).any(|c| c.kind() == "&&");
+        let mut cursor = node.walk();
+        for (i, child) in node.named_children(&mut cursor).enumerate() {
+            self.visit(child, depth + 1);
+            if i == 0 && is_and {
+                self.moved_on(&before);
+            }
+        }
+        tail.iter().for_each(|redirect| self.visit(*redirect, depth + 1));
+        before.into_iter().for_each(|place| self.walk.add_place(place));
+    }
+
+    /// The change of directory went well: the line is nowhere else.
+    fn moved_on(&mut self, before: &[PathBuf]) {
         let moved: Vec<_> = self.walk.cwds.iter().filter(|c| !before.contains(c)).cloned().collect();
-        if is_and && !moved.is_empty() {
+        if !moved.is_empty() {
             self.walk.cwds = moved;
         }
-        // Comments may stand between the two sides.
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor).filter(|c| c.id() != left.id()) {
-            self.visit(child, depth + 1);
-        }
-        debug_assert!(right.start_byte() >= left.start_byte());
-        before.into_iter().for_each(|place| self.walk.add_place(place));
     }
 
     fn command(&mut self, node: Node) {
@@ -291,20 +317,17 @@ impl<'s> Line<'_, 's> {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             match child.kind() {
-                "variable_assignment" | "subshell" | "comment" => {}
+                "variable_assignment" => self.assignment(child),
+                "subshell" | "comment" => {}
                 "file_redirect" => ranges.extend(self.stray(child)),
                 "herestring_redirect" => input.extend(last_child(child).map(|c| self.literal(c))),
                 _ => ranges.push(child.byte_range()),
             }
         }
-        if let Some(parent) = node.parent().filter(|p| p.kind() == "redirected_statement") {
-            let mut cursor = parent.walk();
-            for child in parent.named_children(&mut cursor) {
-                match child.kind() {
-                    "file_redirect" => ranges.extend(self.stray(child)),
-                    "heredoc_redirect" => self.heredoc(child, &mut ranges, &mut input),
-                    _ => {}
-                }
+        for redirect in redirects_of(node) {
+            match redirect.kind() {
+                "file_redirect" => ranges.extend(self.stray(redirect)),
+                _ => self.heredoc(redirect, &mut ranges, &mut input),
             }
         }
         let words = self.words(ranges);
@@ -346,21 +369,32 @@ impl<'s> Line<'_, 's> {
         merged.into_iter().map(|range| self.walk.read(self.text(range))).collect()
     }
 
-    fn redirected(&mut self, node: Node) {
+    fn redirected(&mut self, node: Node, depth: usize) {
         let body = node.child_by_field_name("body");
-        if body.is_some_and(|b| b.kind() == "command") {
-            return;
-        }
         let mut cursor = node.walk();
-        let redirects: Vec<Node> = node.named_children(&mut cursor).filter(|n| n.kind() == "file_redirect").collect();
-        let stray: Vec<_> = redirects.into_iter().flat_map(|n| self.stray(n)).collect();
-        if stray.is_empty() {
-            return;
+        let redirects: Vec<Node> = node.named_children(&mut cursor).filter(|n| Some(*n) != body).collect();
+        if !body.is_some_and(ends_in_command) {
+            self.ownerless(&redirects, body.is_some());
         }
-        // `> file rm x` is a command; after a loop or a list it is not clear whose words these are.
-        self.walk.out.opaque |= body.is_some();
-        let words = self.words(stray);
-        self.walk.command(&words, &[]);
+        match body {
+            Some(body) if body.kind() == "list" => self.list(body, &redirects, depth + 1),
+            _ => self.children(node, depth),
+        }
+    }
+
+    /// `> file rm x` is a command; after a loop or a group it is not clear whose words these are.
+    fn ownerless(&mut self, redirects: &[Node], has_body: bool) {
+        let (mut ranges, mut input) = (Vec::new(), Vec::new());
+        for redirect in redirects {
+            match redirect.kind() {
+                "file_redirect" => ranges.extend(self.stray(*redirect)),
+                "heredoc_redirect" => self.heredoc(*redirect, &mut ranges, &mut input),
+                _ => {}
+            }
+        }
+        self.walk.out.opaque |= has_body && !ranges.is_empty();
+        let words = self.words(ranges);
+        self.walk.command(&words, &input);
     }
 
     fn file_redirect(&mut self, node: Node) {
@@ -408,4 +442,32 @@ impl<'s> Line<'_, 's> {
 
 fn last_child(node: Node) -> Option<Node> {
     node.named_child(u32::try_from(node.named_child_count().checked_sub(1)?).ok()?)
+}
+
+/// Whether the last thing that this statement runs is a plain command: redirections after it are that command's.
+fn ends_in_command(node: Node) -> bool {
+    match node.kind() {
+        "command" => true,
+        "list" | "pipeline" => last_child(node).is_some_and(ends_in_command),
+        _ => false,
+    }
+}
+
+/// The redirections that follow a command, also those that the parser hung on the list or pipeline that it ends.
+fn redirects_of(command: Node) -> Vec<Node> {
+    let mut found = Vec::new();
+    let mut node = command;
+    while let Some(parent) = node.parent() {
+        match parent.kind() {
+            "redirected_statement" => {
+                let mut cursor = parent.walk();
+                let redirects = parent.named_children(&mut cursor);
+                found.extend(redirects.filter(|n| matches!(n.kind(), "file_redirect" | "heredoc_redirect")));
+            }
+            "list" | "pipeline" if last_child(parent) == Some(node) => {}
+            _ => break,
+        }
+        node = parent;
+    }
+    found
 }
