@@ -264,6 +264,8 @@ impl<'s> Line<'_, 's> {
             "redirected_statement" => return self.redirected(node, depth),
             // What happens to the directory in there stays in there.
             "subshell" | "command_substitution" | "process_substitution" => {
+                // Backticks in backticks: the grammar takes the inner ones for text.
+                self.walk.out.opaque |= self.text(node.byte_range()).contains("\\`");
                 let before = self.walk.cwds.clone();
                 self.children(node, depth);
                 return self.walk.cwds = before;
@@ -273,8 +275,7 @@ impl<'s> Line<'_, 's> {
             "variable_assignment" => self.assignment(node),
             "for_statement" => self.looped(node),
             "comment" => self.comment(node),
-            // `${X@P}` runs what the value holds.
-            "expansion" => self.walk.out.opaque |= self.text(node.byte_range()).contains("@P"),
+            "expansion" | "heredoc_body" => self.half_read(node),
             _ => {}
         }
         self.children(node, depth);
@@ -423,6 +424,28 @@ impl<'s> Line<'_, 's> {
             let word = self.walk.read(self.text(value.byte_range()));
             self.walk.path(&word, Names::Directory);
         }
+    }
+
+    /// Where bash would run what the grammar takes for text: backticks in an expansion or a heredoc, a substitution at the
+    /// start of a heredoc, and `${X@P}`, which runs what the value holds.
+    fn half_read(&mut self, node: Node) {
+        let text = self.text(node.byte_range());
+        let mut cursor = node.walk();
+        let read = node.named_children(&mut cursor).filter(|c| c.kind() == "command_substitution").count();
+        let is_data = node.parent().is_some_and(|p| self.is_quoted_heredoc(p));
+        let hidden = match node.kind() {
+            "expansion" => text.contains('`') || text.contains("@P"),
+            _ => text.contains('`') || text.matches("$(").count() > read,
+        };
+        self.walk.out.opaque |= hidden && !is_data;
+    }
+
+    fn is_quoted_heredoc(&self, redirect: Node) -> bool {
+        let mut cursor = redirect.walk();
+        redirect
+            .named_children(&mut cursor)
+            .filter(|c| c.kind() == "heredoc_start")
+            .any(|c| self.text(c.byte_range()).contains(['\'', '"', '\\']))
     }
 
     fn looped(&mut self, node: Node) {

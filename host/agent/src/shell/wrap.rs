@@ -122,6 +122,14 @@ pub(super) fn inner(words: &[Word]) -> Vec<Inner> {
         "trap" => {
             arguments.first().filter(|w| w.plain != "-").map(|w| line(std::slice::from_ref(w))).into_iter().collect()
         }
+        // A script that is no file of its own.
+        "source" | "." => arguments
+            .first()
+            .filter(|w| !w.is_known() || w.plain.starts_with("<(") || w.plain.starts_with("/dev/"))
+            .map(|_| Inner::Unknown)
+            .into_iter()
+            .collect(),
+        "alias" if arguments.iter().any(|w| w.plain.contains('=')) => vec![Inner::Unknown],
         "find" | "fd" | "fdfind" => executed(arguments),
         "git" => git(words),
         "su" | "runuser" | "script" => flagged(arguments, &["-c", "--command"]),
