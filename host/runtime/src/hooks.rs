@@ -1,7 +1,7 @@
 //! The chain of configured hooks, with the fault outcome of each point: a gate that fails denies, a transformer that fails
 //! changes nothing.
 
-use crate::Runtime;
+use crate::open::Runtime;
 use crate::bounds::Bounds;
 use crate::fault::Fault;
 use crate::instance::Call;

@@ -9,13 +9,15 @@ use crate::registry::{Plugin, PluginInfo, ProviderInfo, Source};
 use crate::tools::ToolSet;
 use model::hook::{Hooks, NoHooks};
 use model::journal::Journal;
+use crate::provider::{Adapter, ProviderConfig};
 use model::permission::Gate;
+use model::provider::Provider;
 use model::tool::Tools;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// A component that is part of the program.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +49,7 @@ pub struct Runtime {
     loader: Loader,
     plugins: Vec<Arc<Plugin>>,
     acting: Semaphore,
+    codecs: Arc<Semaphore>,
     data_dir: PathBuf,
     require_sandbox: bool,
 }
@@ -62,8 +65,9 @@ impl Runtime {
         let known: Vec<_> = options.bundled.iter().map(|b| Plugin::remembered(&loader, source(b))).collect();
         let plugins = learn(&loader, known, options.on_compile.as_deref())?;
         let acting = Semaphore::new(EngineKind::Acting.slots().into());
+        let codecs = Arc::new(Semaphore::new(EngineKind::Codec.slots().into()));
         let RuntimeOptions { data_dir, require_sandbox, .. } = options;
-        Ok(Arc::new(Self { loader, plugins, acting, data_dir, require_sandbox }))
+        Ok(Arc::new(Self { loader, plugins, acting, codecs, data_dir, require_sandbox }))
     }
 
     /// The tools of all components, judged by `gate`, their writes noted in `journal`.
@@ -85,14 +89,28 @@ impl Runtime {
         Ok(Arc::new(Chain::new(Arc::clone(self), chain)))
     }
 
+    /// A model provider behind the named adapter. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// A name that is not there, or a base URL that cannot be used.
+    pub fn provider(self: &Arc<Self>, config: ProviderConfig) -> Result<Arc<dyn Provider>, RuntimeError> {
+        let (plugin, info) = self.adapter(&config.adapter)?;
+        Ok(Arc::new(Adapter::new(Arc::clone(self), plugin, &info, config)?))
+    }
+
     /// What a model adapter says of itself. Runs nothing.
     ///
     /// # Errors
     /// A name that is not there.
     pub fn provider_info(&self, adapter: &str) -> Result<ProviderInfo, RuntimeError> {
-        let plugin = self.find("provider", adapter, |p| p.about.provider.is_some())?;
-        let unknown = || RuntimeError::Unknown { what: "provider", name: adapter.into(), known: Vec::new() };
-        plugin.about.provider.clone().ok_or_else(unknown)
+        self.adapter(adapter).map(|(_, info)| info)
+    }
+
+    fn adapter(&self, name: &str) -> Result<(Arc<Plugin>, ProviderInfo), RuntimeError> {
+        let plugin = self.find("provider", name, |p| p.about.provider.is_some())?;
+        let unknown = || RuntimeError::Unknown { what: "provider", name: name.into(), known: Vec::new() };
+        let info = plugin.about.provider.clone().ok_or_else(unknown)?;
+        Ok((plugin, info))
     }
 
     #[must_use]
@@ -128,6 +146,11 @@ impl Runtime {
     pub(crate) async fn acting_slot(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.acting.acquire().await.ok()
+    }
+
+    /// A place for one more codec; waits for one.
+    pub(crate) async fn codec_slot(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.codecs).acquire_owned().await.ok()
     }
 
     /// A component by name; by file where the text looks like one.

@@ -1,6 +1,6 @@
 //! All tools of all components as one set.
 
-use crate::Runtime;
+use crate::open::Runtime;
 use crate::bounds::Bounds;
 use crate::caps::Funnel;
 use crate::fault::Fault;

@@ -1,1 +1,59 @@
+use super::*;
+use std::os::unix::fs::PermissionsExt;
 
+fn vault(home: &Path) -> Vault {
+    Vault::open(&home.join("cache"), &home.join("data")).unwrap()
+}
+
+#[test]
+fn a_file_is_sealed_with_its_name() {
+    let home = tempfile::tempdir().unwrap();
+    let vault = vault(home.path());
+    vault.write("a", b"content").unwrap();
+    assert_eq!(vault.read("a").as_deref(), Some(&b"content"[..]));
+    fs::copy(home.path().join("cache/a"), home.path().join("cache/b")).unwrap();
+    assert_eq!(vault.read("b"), None, "another name");
+    for damage in [&b""[..], b"short", &[0; 40]] {
+        fs::write(home.path().join("cache/a"), damage).unwrap();
+        assert_eq!(vault.read("a"), None, "{damage:?}");
+    }
+}
+
+#[test]
+fn another_key_opens_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    vault(home.path()).write("a", b"content").unwrap();
+    fs::remove_file(home.path().join("data/compiled.key")).unwrap();
+    assert_eq!(vault(home.path()).read("a"), None);
+}
+
+#[test]
+fn what_others_could_change_is_refused() {
+    for (path, mode) in [("cache", 0o770), ("cache", 0o707), ("data/compiled.key", 0o644)] {
+        let home = tempfile::tempdir().unwrap();
+        drop(vault(home.path()));
+        fs::set_permissions(home.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+        let error = Vault::open(&home.path().join("cache"), &home.path().join("data")).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{path} {mode:o}");
+    }
+}
+
+#[test]
+fn a_link_is_no_folder_of_ours() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("real")).unwrap();
+    fs::set_permissions(home.path().join("real"), fs::Permissions::from_mode(0o700)).unwrap();
+    std::os::unix::fs::symlink(home.path().join("real"), home.path().join("cache")).unwrap();
+    assert!(Vault::open(&home.path().join("cache"), &home.path().join("data")).is_err());
+}
+
+#[test]
+fn the_number_of_files_is_bounded() {
+    let home = tempfile::tempdir().unwrap();
+    let vault = vault(home.path());
+    for n in 0..FILES + 20 {
+        vault.write(&format!("f{n}"), b"x").unwrap();
+    }
+    assert_eq!(fs::read_dir(home.path().join("cache")).unwrap().count(), FILES);
+    assert!(vault.read(&format!("f{}", FILES + 19)).is_some());
+}

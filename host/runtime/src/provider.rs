@@ -1,0 +1,189 @@
+//! A model behind its adapter: the codec writes the request and reads the answer, the host does everything between.
+
+use crate::codec::Session;
+use crate::destination::Destination;
+use crate::error::RuntimeError;
+use crate::fault::Fault;
+use crate::http::{Body, Http, Reply};
+use crate::open::Runtime;
+use crate::registry::{Plugin, ProviderInfo};
+use crate::secret::{Secret, Secrets};
+use crate::v0_1::Encoding;
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use model::provider::{EventStream, FailureKind, Provider, ProviderFailure, Request, StreamEvent};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Bytes of one answer.
+const ANSWER: usize = 256 << 20;
+
+/// What the person's configuration says of a provider.
+#[derive(Clone, Debug, Default)]
+pub struct ProviderConfig {
+    /// Name of the component.
+    pub adapter: String,
+    /// In place of the adapter's own.
+    pub base_url: Option<String>,
+    /// By name; they are sent to the base URL only.
+    pub secrets: BTreeMap<String, Secret>,
+    /// JSON object for the adapter.
+    pub options: Option<Value>,
+}
+
+pub struct Adapter {
+    runtime: Arc<Runtime>,
+    plugin: Arc<Plugin>,
+    http: Http,
+    secrets: Secrets,
+    options: Option<String>,
+}
+
+impl Adapter {
+    /// # Errors
+    /// A base URL that cannot be used.
+    pub fn new(runtime: Arc<Runtime>, plugin: Arc<Plugin>, info: &ProviderInfo, config: ProviderConfig) -> Result<Self, RuntimeError> {
+        let url = config.base_url.unwrap_or_else(|| info.base_url.clone());
+        let bad = |why| RuntimeError::BaseUrl { provider: config.adapter.clone(), url: url.clone(), why };
+        let http = Destination::parse(&url).and_then(Http::new).map_err(bad)?;
+        let options = config.options.map(|o| o.to_string());
+        Ok(Self { runtime, plugin, http, secrets: Secrets::new(config.secrets), options })
+    }
+
+    fn failed(&self, fault: &Fault) -> ProviderFailure {
+        adapter_failed(&self.plugin.label, fault)
+    }
+
+    fn session(&self, cancel: CancellationToken) -> Result<Session, ProviderFailure> {
+        let loader = self.runtime.loader();
+        let codec = self.plugin.codec(loader).map_err(|e| internal(e.to_string()))?;
+        Session::new(&codec, loader.running(), cancel).map_err(|fault| self.failed(&fault))
+    }
+
+    async fn open(&self, request: &Request, cancel: &CancellationToken) -> Result<Answering, ProviderFailure> {
+        let slot = self.runtime.codec_slot().await;
+        let mut session = self.session(cancel.clone())?;
+        let encoding = Encoding::new(request, self.http.destination().as_str(), self.secrets.names(), self.options.clone());
+        let encoded = session.call(|live, store| live.encode(store, &encoding)).map_err(|f| self.failed(&f))?;
+        let outgoing = encoded.map_err(|why| invalid(self.secrets.blank(why)))?;
+        match self.http.send(outgoing, &self.secrets).await? {
+            Reply::Refused(answer) => {
+                let classified = session.call(|live, store| live.classify(store, &answer)).map_err(|f| self.failed(&f))?;
+                Err(ProviderFailure { message: self.secrets.blank(classified.message), ..classified })
+            }
+            Reply::Stream { content_type, body } => {
+                let begun = session.call(|live, store| live.begin(store, &request.model, &content_type));
+                begun.map_err(|f| self.failed(&f))?;
+                let name = Arc::clone(&self.plugin.label);
+                Ok(Answering { session, body, name, taken: 0, ended: false, cancel: cancel.clone(), _slot: slot })
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Adapter {
+    async fn stream(&self, request: Request, cancel: CancellationToken) -> Result<EventStream, ProviderFailure> {
+        // Cancelled by the caller, or when the stream is dropped: a codec that computes must notice either.
+        let cancel = cancel.child_token();
+        let guard = cancel.clone().drop_guard();
+        let answering = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(interrupted()),
+            opened = self.open(&request, &cancel) => opened?,
+        };
+        Ok(events(answering, guard))
+    }
+}
+
+/// Reads only when it is asked for more: a slow reader holds back the sender, and the more has arrived, the larger the batch.
+fn events(answering: Answering, guard: DropGuard) -> EventStream {
+    let state = (answering, guard);
+    futures::stream::unfold(state, |(mut answering, guard)| async {
+        let batch = answering.next().await?;
+        Some((batch, (answering, guard)))
+    })
+    .boxed()
+}
+
+/// An answer that is being read.
+struct Answering {
+    session: Session,
+    body: Body,
+    name: Arc<str>,
+    taken: usize,
+    ended: bool,
+    cancel: CancellationToken,
+    _slot: Option<OwnedSemaphorePermit>,
+}
+
+impl Answering {
+    /// The events of one read; `None` after the end or a failure.
+    async fn next(&mut self) -> Option<Vec<StreamEvent>> {
+        while !self.ended {
+            let cancel = self.cancel.clone();
+            let read = tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(interrupted()),
+                read = self.body.read() => read,
+            };
+            let batch = self.decode(read);
+            self.ended |= batch.iter().any(|e| matches!(e, StreamEvent::Failure(_)));
+            if !batch.is_empty() {
+                return Some(batch);
+            }
+        }
+        None
+    }
+
+    fn decode(&mut self, read: Result<Option<Bytes>, ProviderFailure>) -> Vec<StreamEvent> {
+        let events = match read {
+            Err(failure) => return vec![StreamEvent::Failure(failure)],
+            Ok(Some(bytes)) => {
+                self.taken += bytes.len();
+                self.session.call(|live, store| live.push(store, &bytes))
+            }
+            Ok(None) => {
+                self.ended = true;
+                self.session.call(|live, store| live.finish(store))
+            }
+        };
+        match events {
+            Ok(_) if self.taken > ANSWER => vec![StreamEvent::Failure(internal("The answer is larger than 256 MiB.".into()))],
+            Ok(events) => terminated(events),
+            Err(fault) => vec![StreamEvent::Failure(adapter_failed(&self.name, &fault))],
+        }
+    }
+}
+
+/// A failure is terminal, whatever the codec says after it.
+fn terminated(mut events: Vec<StreamEvent>) -> Vec<StreamEvent> {
+    if let Some(at) = events.iter().position(|e| matches!(e, StreamEvent::Failure(_))) {
+        events.truncate(at + 1);
+    }
+    events
+}
+
+fn adapter_failed(name: &str, fault: &Fault) -> ProviderFailure {
+    if *fault == Fault::Cancelled {
+        return interrupted();
+    }
+    internal(format!("The model adapter `{name}` failed: {fault}."))
+}
+
+fn internal(message: String) -> ProviderFailure {
+    ProviderFailure { kind: FailureKind::Unknown, message, retryable: false, retry_after: None }
+}
+
+fn interrupted() -> ProviderFailure {
+    ProviderFailure { kind: FailureKind::Unknown, message: "Interrupted.".into(), retryable: false, retry_after: None }
+}
+
+fn invalid(why: String) -> ProviderFailure {
+    let message = format!("The conversation cannot be sent to this model: {why}");
+    ProviderFailure { kind: FailureKind::InvalidRequest, message, retryable: false, retry_after: None }
+}

@@ -1,0 +1,3 @@
+//! Crashes on the first bytes.
+
+kit::codec!(|_, _| panic!("bytes"));

@@ -1,0 +1,3 @@
+//! Crashes at every point.
+
+kit::hook!(|_| panic!("text"), |_, _| panic!("before"), |_| panic!("after"));
