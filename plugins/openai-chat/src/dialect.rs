@@ -82,8 +82,10 @@ const COMMON: Dialect = Dialect {
     fixed_temperature: false,
 };
 
-const OPENAI: Dialect = Dialect { max_tokens: MaxTokens::ByModel, fixed_temperature: true, cache_key: true, store: true, ..COMMON };
-const AZURE: Dialect = Dialect { max_tokens: MaxTokens::ByModel, fixed_temperature: true, auth: Auth::ApiKey, ..COMMON };
+const OPENAI: Dialect =
+    Dialect { max_tokens: MaxTokens::ByModel, fixed_temperature: true, cache_key: true, store: true, ..COMMON };
+const AZURE: Dialect =
+    Dialect { max_tokens: MaxTokens::ByModel, fixed_temperature: true, auth: Auth::ApiKey, ..COMMON };
 /// Unknown fields are an error there.
 const MISTRAL: Dialect = Dialect { ids: Ids::Nine, stream_options: false, bridge: true, ..COMMON };
 const DEEPSEEK: Dialect = Dialect { reasoning: Reasoning::Content, schema: Schema::JsonObject, ..COMMON };
@@ -112,7 +114,8 @@ impl Dialect {
 
     /// The fields of `given` over those of the host.
     pub fn with(self, given: &serde_json::Value) -> Result<Self, String> {
-        let overrides: Overrides = serde_json::from_value(given.clone()).map_err(|e| format!("options.dialect: {e}"))?;
+        let overrides: Overrides =
+            serde_json::from_value(given.clone()).map_err(|e| format!("options.dialect: {e}"))?;
         Ok(overrides.over(self))
     }
 }

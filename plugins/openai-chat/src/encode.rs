@@ -38,7 +38,8 @@ fn url(base: &str) -> String {
 
 fn headers(request: &Request, dialect: Dialect) -> Vec<Header> {
     let header = |name: &str, value: String| Header { name: name.into(), value };
-    let mut headers = vec![header("content-type", "application/json".into()), header("accept", "text/event-stream".into())];
+    let mut headers =
+        vec![header("content-type", "application/json".into()), header("accept", "text/event-stream".into())];
     if let Some(name) = request.secrets.first() {
         headers.push(match dialect.auth {
             Auth::Bearer => header("authorization", format!("Bearer {{{{secret:{name}}}}}")),
@@ -175,8 +176,12 @@ struct Function<'a> {
 
 impl<'a> Tool<'a> {
     fn new(tool: &'a ToolDecl) -> Result<Self, String> {
-        let parameters = parameters(&tool.input_schema).map_err(|e| format!("The schema of the tool `{}` is {e}", tool.name))?;
-        Ok(Self { kind: "function", function: Function { name: &tool.name, description: &tool.description, parameters } })
+        let parameters =
+            parameters(&tool.input_schema).map_err(|e| format!("The schema of the tool `{}` is {e}", tool.name))?;
+        Ok(Self {
+            kind: "function",
+            function: Function { name: &tool.name, description: &tool.description, parameters },
+        })
     }
 }
 

@@ -106,7 +106,8 @@ impl<'a> Writer<'a> {
     fn user(&mut self, message: &'a provider::Message) -> Result<(), String> {
         self.settle();
         let texts: Vec<&str> = message.parts.iter().filter_map(text).collect();
-        let files: Vec<&File> = message.parts.iter().filter_map(|p| if let Part::File(f) = p { Some(f) } else { None }).collect();
+        let files: Vec<&File> =
+            message.parts.iter().filter_map(|p| if let Part::File(f) = p { Some(f) } else { None }).collect();
         if message.parts.iter().any(|p| matches!(p, Part::ToolCall(_) | Part::ToolResult(_))) {
             return Err("A user's message holds a tool call or its result".into());
         }
@@ -159,7 +160,9 @@ impl<'a> Writer<'a> {
         for part in &message.parts {
             match part {
                 Part::ToolResult(result) => self.result(result)?,
-                _ if message.role == Role::Tool => return Err("A tool's message holds something that is no result".into()),
+                _ if message.role == Role::Tool => {
+                    return Err("A tool's message holds something that is no result".into());
+                }
                 _ => {}
             }
         }
