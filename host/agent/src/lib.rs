@@ -1,5 +1,6 @@
 //! The loop: what happens next in a session, how a stream becomes parts, which calls run, what is asked
 
+mod alone;
 mod answer;
 mod bus;
 mod calls;
@@ -22,6 +23,7 @@ mod turn;
 #[cfg(test)]
 mod testing;
 
+pub use alone::{LoneCall, call_alone};
 pub use calls::output::{MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES};
 pub use error::AgentError;
 pub use places::{Disk, Places};
