@@ -208,10 +208,10 @@ impl State {
 
     async fn look_before(&mut self, end: &End<'_>) -> Result<Before, Failure> {
         let entry = end.spot.look()?;
-        if let Some(file) = entry.as_ref().filter(|h| h.kind() == Kind::File) {
-            if matches!(end.op, Op::Unlink | Op::RenameFrom | Op::RenameTo) {
-                self.changes.check_stale(&end.spot.path, &file.seen()).await?;
-            }
+        if let Some(file) = entry.as_ref().filter(|h| h.kind() == Kind::File)
+            && matches!(end.op, Op::Unlink | Op::RenameFrom | Op::RenameTo)
+        {
+            self.changes.check_stale(&end.spot.path, &file.seen()).await?;
         }
         let image = image::take_entry(&self.funnel, entry.as_ref()).await?;
         Ok(Before { seen: entry.map(|h| h.seen()), image })
