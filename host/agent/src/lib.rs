@@ -1,10 +1,12 @@
 //! The loop: what happens next in a session, how a stream becomes parts, which calls run, what is asked
 
+mod alone;
 mod answer;
 mod bus;
 mod calls;
 mod cancel;
 mod error;
+pub mod gate;
 mod input;
 mod places;
 mod processor;
@@ -12,6 +14,7 @@ mod prompt;
 mod repair;
 mod retry;
 mod run;
+pub mod shell;
 mod step;
 mod toolset;
 mod transcript;
@@ -20,6 +23,7 @@ mod turn;
 #[cfg(test)]
 mod testing;
 
+pub use alone::{LoneCall, call_alone};
 pub use calls::output::{MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES};
 pub use error::AgentError;
 pub use places::{Disk, Places};

@@ -7,7 +7,8 @@ use model::tool_state::{Metadata, Span, ToolState};
 use serde_json::Value;
 
 /// What the model reads in place of a result that was never written.
-pub(crate) const LOST: &str = "The run was interrupted before this call ended. Its effects, if any, are not known: look before you repeat it.";
+pub(crate) const LOST: &str =
+    "The run was interrupted before this call ended. Its effects, if any, are not known: look before you repeat it.";
 
 /// Closes every unfinished message, its running calls and its open texts. Empty where nothing was left open.
 pub(crate) fn repair(history: &[WithParts], now: u64) -> Vec<Change> {

@@ -335,3 +335,6 @@ impl<'a> Run<'a> {
         self.bus.add_message(info, parts);
     }
 }
+
+#[cfg(test)]
+mod tests;

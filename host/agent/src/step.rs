@@ -135,7 +135,8 @@ mod tests {
             assert_eq!(limits(steps, profile, 2, &open), Step::AskModel { last: true });
             assert_eq!(limits(steps, profile, 3, &open), Step::Limit(Limit::Steps));
         }
-        let done = [user("a"), answer(FinishReason::Stop, vec![part(PartBody::StepStart { metadata: Default::default() })])];
+        let done =
+            [user("a"), answer(FinishReason::Stop, vec![part(PartBody::StepStart { metadata: Default::default() })])];
         assert_eq!(limits(Some(3), None, 3, &done), Step::Finish);
     }
 }

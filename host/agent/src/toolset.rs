@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn arguments_are_held_against_the_schema() {
         let mut strict = spec("read", true);
-        strict.input_schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+        strict.input_schema =
+            json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
         let set = Toolset::new(vec![Arc::new(strict)], &profile(), &Policy::default());
         let Ok(tool) = set.get("read") else { panic!() };
         assert_eq!(tool.validate(&json!({"path": "a"})), Ok(()));

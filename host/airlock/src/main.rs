@@ -1,3 +1,69 @@
-//! The binary.
+//! The binary: reads the command line, runs one command, and leaves with the code that the interface promises.
+
+mod attach;
+mod bundled;
+mod cli;
 mod config;
-fn main() {}
+mod instructions;
+mod json_lines;
+mod report;
+mod signals;
+mod tui;
+mod wire;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use report::{Exit, Report};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    report::install_panic_report();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(told) => return usage(&told),
+    };
+    let exit = match dispatch(&cli.command) {
+        Ok(exit) => exit,
+        Err(report) => {
+            report.print();
+            report.exit
+        }
+    };
+    ExitCode::from(exit.code())
+}
+
+/// Help and version go to stdout with 0, mistakes to stderr with 2.
+fn usage(told: &clap::Error) -> ExitCode {
+    // A closed pipe is no reason to fail differently.
+    let _ = told.print();
+    if told.use_stderr() { ExitCode::from(Exit::Usage.code()) } else { ExitCode::SUCCESS }
+}
+
+/// Commands that only read files need no runtime.
+fn dispatch(command: &Command) -> Result<Exit, Report> {
+    let well = |()| Exit::Well;
+    match command {
+        Command::Agents(args) => cli::agents::main(args).map(well),
+        Command::Providers(args) => cli::providers::main(args).map(well),
+        Command::Config(command) => cli::config::main(command).map(well),
+        Command::Completions(args) => cli::completions::main(args).map(well),
+        Command::Run(args) => block_on(cli::run::main(args)),
+        Command::Plugin(command) => block_on(cli::plugin::main(command)),
+        Command::Session(command) => block_on(cli::session::main(command)).map(well),
+        Command::Models(args) => block_on(cli::models::main(args)).map(well),
+        Command::Doctor(args) => block_on(cli::doctor::main(args)).map(well),
+    }
+}
+
+/// Two threads carry the work: the model and the tools wait far more than they compute.
+fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Report::internal(format!("the threads could not be started: {e}")))?;
+    let result = runtime.block_on(work);
+    // A thread that still waits for a line of the terminal must not hold up the end.
+    runtime.shutdown_background();
+    result
+}

@@ -37,7 +37,9 @@ impl Rule {
         Self { permission: permission.into(), pattern: pattern.into(), action }
     }
 
-    fn matches(&self, permission: &str, pattern: &str) -> bool {
+    /// Whether the rule speaks of this permission and pattern.
+    #[must_use]
+    pub fn matches(&self, permission: &str, pattern: &str) -> bool {
         wildcard::matches(&self.permission, permission) && wildcard::matches(&self.pattern, pattern)
     }
 }

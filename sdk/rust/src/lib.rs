@@ -5,6 +5,7 @@
 //! | What | Trait | Macro | Target |
 //! | --- | --- | --- | --- |
 //! | tools for the model | [`Tool`] | [`tool_plugin!`] | `wasm32-wasip2` |
+//! | a model adapter | [`Provider`](provider::Provider) | [`provider_plugin!`] | `wasm32-unknown-unknown` |
 //! | a hook | [`TextComplete`], [`ToolBefore`], [`ToolAfter`], [`Guard`] | [`hook_plugin!`] | either |
 //!
 //! The glue exists for a wasm target only. For the machine that you work on the crate is plain Rust, so that tests need no host.
@@ -46,7 +47,10 @@ mod hook;
 mod manifest;
 mod tool;
 
+pub mod calls;
 pub mod host;
+pub mod provider;
+pub mod sse;
 
 pub use hook::{Guard, TextComplete, TextContext, ToolAfter, ToolBefore, ToolView};
 #[doc(hidden)]

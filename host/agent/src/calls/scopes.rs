@@ -50,8 +50,7 @@ pub(crate) fn acts(spec: &ToolSpec) -> bool {
 }
 
 pub(crate) fn survey(spec: &ToolSpec, input: &Value, directory: &Path, places: &dyn Places) -> Survey {
-    let mut survey =
-        Survey { acts: vec![], grant: CallGrant::default(), footprint: Footprint::Everything };
+    let mut survey = Survey { acts: vec![], grant: CallGrant::default(), footprint: Footprint::Everything };
     for scope in &spec.scopes {
         if let Some(value) = value(scope, input) {
             let act = act(scope.kind, value, input, directory, places);

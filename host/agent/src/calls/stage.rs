@@ -296,10 +296,7 @@ fn attach(files: Vec<ToolAttachment>) -> Result<Vec<Attachment>, ToolFailure> {
         let text = format!("The attachments of the result are {bytes} bytes; at most {MAX_ATTACHED} fit.");
         return Err(ToolFailure::new(FailureKind::Limit, text));
     }
-    let attached = files.into_iter().map(|f| Attachment {
-        url: data_url(&f.mime, &f.data),
-        mime: f.mime,
-        filename: f.name,
-    });
+    let attached =
+        files.into_iter().map(|f| Attachment { url: data_url(&f.mime, &f.data), mime: f.mime, filename: f.name });
     Ok(attached.collect())
 }

@@ -1,4 +1,4 @@
-//! A ledger in memory that notes when each transaction came.
+//! A ledger in memory that notes when each transaction landed. Each takes a millisecond.
 
 use async_trait::async_trait;
 use model::id::SessionId;
@@ -8,6 +8,7 @@ use model::session::{Session, SessionSummary};
 use model::store::{Change, Claim, Store, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 use tokio::time::Instant;
 
 #[derive(Default)]
@@ -97,6 +98,8 @@ impl Store for Memory {
         Ok(self.now().1)
     }
     async fn apply(&self, changes: Vec<Change>) -> Result<(), StoreError> {
+        // What stands in the log at a time is durable at that time.
+        tokio::time::sleep(Duration::from_millis(1)).await;
         let mut inner = self.inner.lock().unwrap();
         inner.log.push((Instant::now(), changes.clone()));
         if inner.broken == Some(inner.log.len()) {

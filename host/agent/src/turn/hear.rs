@@ -172,11 +172,8 @@ impl Turn<'_> {
     /// What the hooks make of a finished text. A hook that breaks down, or is still at work when the run ends, changes nothing.
     async fn completed_text(&self, part: &PartId) -> Option<String> {
         let PartBody::Text(text) = &self.bus.transcript().part(part)?.body else { return None };
-        let context = TextContext {
-            session: self.bus.session().id.clone(),
-            message: self.id().clone(),
-            part: part.clone(),
-        };
+        let context =
+            TextContext { session: self.bus.session().id.clone(), message: self.id().clone(), part: part.clone() };
         let hook = AssertUnwindSafe(self.ports.hooks.text_complete(&context, text.text.clone())).catch_unwind();
         tokio::select! {
             biased;

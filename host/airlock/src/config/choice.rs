@@ -48,9 +48,27 @@ pub struct Answer {
     pub models: Vec<String>,
 }
 
-/// The choice that needs no look at the network.
-pub fn without_looking(config: &Config, is_set: impl Fn(&str) -> bool) -> Option<Choice> {
-    named(config.model.as_ref()).or_else(|| first_configured(config)).or_else(|| by_key(is_set))
+/// What else may name a model, beside the config.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context<'a> {
+    /// The model of the session that goes on.
+    pub session: Option<&'a ModelRef>,
+    /// The model that the agent wants.
+    pub agent: Option<&'a ModelRef>,
+}
+
+/// The choice that needs no look at the network: flag, session, environment, agent, config, key.
+pub fn without_looking(config: &Config, context: Context<'_>, is_set: impl Fn(&str) -> bool) -> Option<Choice> {
+    let said = config.model.as_ref();
+    let by_flag = said.filter(|s| matches!(s.by, Origin::Flag(_)));
+    let by_variable = said.filter(|s| matches!(s.by, Origin::Variable(_)));
+    named(by_flag)
+        .or_else(|| context.session.map(|m| Choice { model: m.clone(), why: Why::Session }))
+        .or_else(|| named(by_variable))
+        .or_else(|| context.agent.map(|m| Choice { model: m.clone(), why: Why::Named(config.agent.by.clone()) }))
+        .or_else(|| named(said))
+        .or_else(|| first_configured(config))
+        .or_else(|| by_key(is_set))
 }
 
 fn named(said: Option<&Said<ModelRef>>) -> Option<Choice> {
@@ -105,8 +123,31 @@ mod tests {
             ("", &["OPENROUTER_API_KEY"], Some("openrouter/openrouter/auto")),
             ("", &[], None),
         ] {
-            let choice = without_looking(&config(text), |k| keys.contains(&k));
+            let choice = without_looking(&config(text), Context::default(), |k| keys.contains(&k));
             assert_eq!(choice.map(|c| c.model.to_string()).as_deref(), want, "{text} {keys:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_keeps_its_model_unless_a_flag_names_another() {
+        let model = |t: &str| ModelRef::parse(t);
+        let (session, agent) = (model("s/m"), model("a/m"));
+        let by = |flag: Option<&str>, variable: Option<&str>| {
+            let file = FileConfig::parse(Path::new("c.toml"), "model = \"f/m\"", None).unwrap();
+            let env = Variables { model: variable.and_then(model), ..Variables::default() };
+            let flags = Overrides { model: flag.and_then(model), ..Overrides::default() };
+            Config::merge(file, None, env, flags)
+        };
+        let all = Context { session: session.as_ref(), agent: agent.as_ref() };
+        let no_session = Context { session: None, ..all };
+        for (config, context, want) in [
+            (by(Some("x/m"), Some("e/m")), all, "x/m"),
+            (by(None, Some("e/m")), all, "s/m"),
+            (by(None, Some("e/m")), no_session, "e/m"),
+            (by(None, None), no_session, "a/m"),
+            (by(None, None), Context::default(), "f/m"),
+        ] {
+            assert_eq!(without_looking(&config, context, |_| true).unwrap().model.to_string(), want);
         }
     }
 

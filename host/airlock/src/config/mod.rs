@@ -11,6 +11,7 @@ pub mod paths;
 pub mod probe;
 pub mod providers;
 mod read;
+pub mod resolve;
 pub mod rules;
 
 pub use error::ConfigError;

@@ -2,6 +2,7 @@
 
 use super::error::ConfigError;
 use super::read::Node;
+use agent::gate::expand_home;
 use model::permission::{Action, Rule};
 use std::path::Path;
 use toml::de::DeValue;
@@ -40,7 +41,7 @@ fn one_permission(permission: &str, entry: &Node<'_>, home: Option<&Path>) -> Re
     match entry.value() {
         DeValue::String(_) => Ok(vec![Rule::new(permission, "*", action(entry)?)]),
         DeValue::Table(_) => {
-            let rule = |(p, n): (&str, Node<'_>)| Ok(Rule::new(permission, expand(p, home), action(&n)?));
+            let rule = |(p, n): (&str, Node<'_>)| Ok(Rule::new(permission, expand_home(p, home), action(&n)?));
             entry.table()?.entries().map(rule).collect()
         }
         _ => Err(entry.wrong("\"allow\", \"ask\", \"deny\" or a table of patterns")),
@@ -61,17 +62,7 @@ fn action(node: &Node<'_>) -> Result<Action, ConfigError> {
 pub fn from_flag(text: &str, action: Action, home: Option<&Path>) -> Option<Rule> {
     let (permission, pattern) = text.split_once(':').unwrap_or((text, "*"));
     let fits = !permission.trim().is_empty() && !pattern.is_empty();
-    fits.then(|| Rule::new(permission.trim(), expand(pattern, home), action))
-}
-
-/// `~`, `~/…` and `$HOME…` at the start mean the home folder (agent-core, section 7.2).
-fn expand(pattern: &str, home: Option<&Path>) -> String {
-    let Some(home) = home.and_then(Path::to_str) else { return pattern.to_owned() };
-    let rest = pattern.strip_prefix("$HOME").or_else(|| pattern.strip_prefix('~'));
-    match rest {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
-        _ => pattern.to_owned(),
-    }
+    fits.then(|| Rule::new(permission.trim(), expand_home(pattern, home), action))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod entry;
 mod handle;
 mod image;
 mod open;
+mod subtree;
 #[cfg(test)]
 mod tests;
 

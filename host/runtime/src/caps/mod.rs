@@ -93,6 +93,12 @@ impl Funnel {
             || self.gate.decide(&self.actor, &Act::Read { path: real.into() }) == Action::Allow
     }
 
+    /// Whether the rules forbid to change this real path, whoever would be asked.
+    #[must_use]
+    pub fn forbids_write(&self, real: &Path) -> bool {
+        self.gate.decide(&self.actor, &Act::Write { path: real.into() }) == Action::Deny
+    }
+
     /// May this real path be written, made, removed or renamed?
     ///
     /// # Errors

@@ -115,9 +115,14 @@ pub struct Child {
 enum Stage {
     Running,
     /// The program has ended; what its background processes still print counts until then.
-    Lingering { exit: Exit, until: Instant },
+    Lingering {
+        exit: Exit,
+        until: Instant,
+    },
     /// Everybody is dead: what is in the pipes is all there is.
-    Emptying { exit: Exit },
+    Emptying {
+        exit: Exit,
+    },
     Ended,
 }
 
@@ -253,7 +258,8 @@ fn resolve(target: &Target, cwd: &Path, path_list: &str) -> Result<(PathBuf, Vec
     match target {
         Target::Shell(line) => Ok((shell().into(), vec!["-c".into(), line.clone()])),
         Target::Argv(argv) => {
-            let (name, arguments) = argv.split_first().ok_or_else(|| SpawnError::NotFound("no program named".into()))?;
+            let (name, arguments) =
+                argv.split_first().ok_or_else(|| SpawnError::NotFound("no program named".into()))?;
             let program = find(name, cwd, path_list)
                 .ok_or_else(|| SpawnError::NotFound(format!("there is no program `{name}`")))?;
             Ok((program, arguments.to_vec()))

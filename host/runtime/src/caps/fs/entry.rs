@@ -1,14 +1,13 @@
 //! Acts on directory entries: on the parent's handle, with the bare name, so that no link decides where they happen.
 
 use super::handle::{self, Handle, Kind};
-use super::{Failure, Fd, State, View, again, image};
-use model::fault::FailureKind;
-use model::journal::{Image, Op, Seen};
-use model::tool::ToolFailure;
+use super::{Failure, Fd, State, View, image};
+use model::journal::{EntryId, Image, Op, Seen};
 use rustix::fs::{AtFlags, Mode, Timestamps};
 use std::os::fd::OwnedFd;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use wasmtime_wasi::filesystem::Dir;
+use wasmtime_wasi::p2::FsError;
 use wasmtime_wasi::p2::bindings::filesystem::{preopens, types::ErrorCode};
 
 /// Where an entry is, or is to be.
@@ -43,7 +42,7 @@ impl Spot {
         !handle::real(&self.parent).is_ok_and(|parent| self.path.parent() == Some(&*parent))
     }
 
-    fn look(&self) -> Result<Option<Handle>, Failure> {
+    pub(super) fn look(&self) -> Result<Option<Handle>, Failure> {
         Ok(Handle::entry(&self.parent, &self.name)?)
     }
 }
@@ -94,119 +93,104 @@ impl View<'_> {
     pub(super) async fn make_folder(&mut self, fd: &Fd, path: &str) -> Result<(), Failure> {
         let spot = self.spot(fd, path)?;
         let act = || rustix::fs::mkdirat(&spot.parent, &spot.name, Mode::from_raw_mode(0o777));
-        self.state.alter(&[End { op: Op::MakeFolder, spot: &spot }], act).await
+        self.state.alter(&[End { op: Op::MakeFolder, spot: &spot }], |_| Ok(()), act).await
     }
 
     pub(super) async fn remove_folder(&mut self, fd: &Fd, path: &str) -> Result<(), Failure> {
         let spot = self.spot(fd, path)?;
         let act = || rustix::fs::unlinkat(&spot.parent, &spot.name, AtFlags::REMOVEDIR);
-        self.state.alter(&[End { op: Op::RemoveFolder, spot: &spot }], act).await
+        self.state.alter(&[End { op: Op::RemoveFolder, spot: &spot }], |_| Ok(()), act).await
     }
 
     pub(super) async fn unlink(&mut self, fd: &Fd, path: &str) -> Result<(), Failure> {
         let spot = self.spot(fd, path)?;
         let act = || rustix::fs::unlinkat(&spot.parent, &spot.name, AtFlags::empty());
-        self.state.alter(&[End { op: Op::Unlink, spot: &spot }], act).await
+        self.state.alter(&[End { op: Op::Unlink, spot: &spot }], |_| Ok(()), act).await
     }
 
     pub(super) async fn symlink(&mut self, fd: &Fd, target: &str, path: &str) -> Result<(), Failure> {
         let spot = self.spot(fd, path)?;
-        self.check_leads_inside(Path::new(target), &spot)?;
+        let mounts = self.mounts()?;
+        self.state.check_link(Path::new(target), &spot.path, &mounts)?;
         let act = || rustix::fs::symlinkat(target, &spot.parent, &spot.name);
-        self.state.alter(&[End { op: Op::Symlink, spot: &spot }], act).await
+        self.state.alter(&[End { op: Op::Symlink, spot: &spot }], |_| Ok(()), act).await
     }
 
     pub(super) async fn rename(&mut self, from: (&Fd, &str), to: (&Fd, &str)) -> Result<(), Failure> {
         let (from, to) = (self.spot(from.0, from.1)?, self.spot(to.0, to.1)?);
-        self.check_moved(&from, &to)?;
+        if to.as_folder && from.look()?.is_some_and(|h| h.kind() != Kind::Folder) {
+            return Err(ErrorCode::NotDirectory.into());
+        }
+        let mounts = self.mounts()?;
+        let judge = |state: &State| state.check_move(&from, &to, &mounts);
         let act = || rustix::fs::renameat(&from.parent, &from.name, &to.parent, &to.name);
         let ends = [End { op: Op::RenameFrom, spot: &from }, End { op: Op::RenameTo, spot: &to }];
-        self.state.alter(&ends, act).await
+        self.state.alter(&ends, judge, act).await
     }
 
     pub(super) async fn link(&mut self, from: (&Fd, &str), to: (&Fd, &str)) -> Result<(), Failure> {
         let (from, to) = (self.spot(from.0, from.1)?, self.spot(to.0, to.1)?);
-        self.check_moved(&from, &to)?;
+        let mounts = self.mounts()?;
+        let judge = |state: &State| state.check_move(&from, &to, &mounts);
         let act = || rustix::fs::linkat(&from.parent, &from.name, &to.parent, &to.name, AtFlags::empty());
         let ends = [End { op: Op::LinkFrom, spot: &from }, End { op: Op::Link, spot: &to }];
-        self.state.alter(&ends, act).await
+        self.state.alter(&ends, judge, act).await
     }
 
-    /// A link that is fine in one folder may lead outside from another.
-    fn check_moved(&mut self, from: &Spot, to: &Spot) -> Result<(), Failure> {
-        match from.look()?.filter(|h| h.kind() == Kind::Link) {
-            Some(link) => self.check_leads_inside(&link.target()?, to),
-            None => Ok(()),
+    /// The real paths of what is mounted.
+    fn mounts(&mut self) -> Result<Vec<PathBuf>, Failure> {
+        let mut roots = Vec::new();
+        for (fd, _) in preopens::Host::get_directories(&mut self.inner).map_err(FsError::trap)? {
+            roots.extend(self.dir(&fd).ok().and_then(|dir| handle::real(&*dir.dir).ok()));
+            self.inner.table.delete(fd)?;
         }
+        Ok(roots)
     }
-
-    /// A link that leads outside is harmless to us, who never follow it, but not to the shell or the editor that comes next.
-    fn check_leads_inside(&mut self, target: &Path, spot: &Spot) -> Result<(), Failure> {
-        let folder = spot.path.parent().unwrap_or(&spot.path);
-        let inside = destination(folder, target).is_some_and(|end| self.is_mounted(&end));
-        if inside {
-            return Ok(());
-        }
-        let what = format!("A link at {} to {} could lead outside.", spot.path.display(), target.display());
-        Err(self.state.funnel.refuse(ToolFailure::new(FailureKind::Denied, what)).into())
-    }
-
-    fn is_mounted(&mut self, path: &Path) -> bool {
-        let mounts = preopens::Host::get_directories(&mut self.inner).unwrap_or_default();
-        let mut holds = false;
-        for (fd, _) in mounts {
-            let root = self.dir(&fd).ok().and_then(|dir| handle::real(&*dir.dir).ok());
-            holds |= root.is_some_and(|root| path.starts_with(root));
-            let _ = self.inner.table.delete(again(&fd));
-        }
-        holds
-    }
-}
-
-/// Where a link in the real folder `folder` leads, as far as its text tells for certain: `None` for an absolute one, and for one
-/// that goes down and then up, since what it goes down through may itself be a link.
-fn destination(folder: &Path, target: &Path) -> Option<PathBuf> {
-    let mut end = folder.to_path_buf();
-    let mut down = false;
-    for step in target.components() {
-        match step {
-            Component::CurDir => {}
-            Component::ParentDir if !down && end.pop() => {}
-            Component::Normal(name) => {
-                down = true;
-                end.push(name);
-            }
-            _ => return None,
-        }
-    }
-    Some(end)
 }
 
 impl State {
-    /// Asks for all ends, journals them, acts, and notes what came of it.
+    /// Asks for all ends, journals them, acts, and notes what came of it. `judge` looks at what nobody is asked about: before the
+    /// asks, to spare them, and after, since they take time.
     async fn alter(
         &mut self,
         ends: &[End<'_>],
+        judge: impl Fn(&Self) -> Result<(), Failure>,
         act: impl FnOnce() -> rustix::io::Result<()>,
     ) -> Result<(), Failure> {
         for end in ends {
             fits(end.op, end.spot.look()?.map(|h| h.kind()), end.spot.as_folder)?;
         }
+        judge(self)?;
         self.ask(ends).await?;
+        judge(self)?;
         self.changes.finish_left().await;
         let mut before = Vec::with_capacity(ends.len());
         for end in ends {
             before.push(self.look_before(end).await?);
         }
-        let mut ids = Vec::with_capacity(ends.len());
-        for (end, was) in ends.iter().zip(&before) {
-            ids.push(self.changes.begin(end.op, &end.spot.path, &was.image).await?);
-        }
+        let ids = self.begin(ends, &before).await?;
         let done = act();
         for (end, id) in ends.iter().zip(ids) {
             self.look_after(end, id, &before, done.is_ok()).await;
         }
         Ok(done?)
+    }
+
+    /// Begins an entry for every end, or for none.
+    async fn begin(&mut self, ends: &[End<'_>], before: &[Before]) -> Result<Vec<EntryId>, Failure> {
+        let mut ids = Vec::with_capacity(ends.len());
+        for (end, was) in ends.iter().zip(before) {
+            match self.changes.begin(end.op, &end.spot.path, &was.image).await {
+                Ok(id) => ids.push(id),
+                Err(failure) => {
+                    for (id, was) in ids.into_iter().zip(before) {
+                        self.changes.finish(id, was.image.clone()).await;
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(ids)
     }
 
     async fn ask(&mut self, ends: &[End<'_>]) -> Result<(), Failure> {
@@ -224,16 +208,16 @@ impl State {
 
     async fn look_before(&mut self, end: &End<'_>) -> Result<Before, Failure> {
         let entry = end.spot.look()?;
-        if let Some(file) = entry.as_ref().filter(|h| h.kind() == Kind::File) {
-            if matches!(end.op, Op::Unlink | Op::RenameFrom | Op::RenameTo) {
-                self.changes.check_stale(&end.spot.path, &file.seen()).await?;
-            }
+        if let Some(file) = entry.as_ref().filter(|h| h.kind() == Kind::File)
+            && matches!(end.op, Op::Unlink | Op::RenameFrom | Op::RenameTo)
+        {
+            self.changes.check_stale(&end.spot.path, &file.seen()).await?;
         }
         let image = image::take_entry(&self.funnel, entry.as_ref()).await?;
         Ok(Before { seen: entry.map(|h| h.seen()), image })
     }
 
-    async fn look_after(&mut self, end: &End<'_>, id: model::journal::EntryId, before: &[Before], done: bool) {
+    async fn look_after(&mut self, end: &End<'_>, id: EntryId, before: &[Before], done: bool) {
         let entry = end.spot.look().ok().flatten();
         let after = match entry.as_ref().and_then(|h| unchanged(before, &h.seen())) {
             Some(image) => image,

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Resolving starts over when the tree moves under it; so often.
 const RESOLVE_ATTEMPTS: usize = 32;
@@ -53,7 +53,7 @@ impl Handle {
     }
 
     /// The entry of this bare name in `parent`; a link is not followed. `None` = there is none.
-    pub(super) fn entry(parent: impl AsFd, name: &str) -> Result<Option<Self>> {
+    pub(super) fn entry(parent: impl AsFd, name: impl rustix::path::Arg) -> Result<Option<Self>> {
         match openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
             Ok(fd) => Self::of(fd).map(Some),
             Err(Errno::NOENT) => Ok(None),
@@ -101,6 +101,11 @@ impl Handle {
 
     pub(super) fn real(&self) -> Result<PathBuf> {
         real(&self.fd)
+    }
+
+    /// The entry of this bare name in a folder.
+    pub(super) fn child(&self, name: &Path) -> Result<Option<Self>> {
+        Self::entry(&self.fd, name)
     }
 
     /// Opens this inode.
@@ -157,7 +162,12 @@ pub(super) fn real(fd: impl AsFd) -> Result<PathBuf> {
 
 /// Opens what is open as `fd` once more.
 fn through_proc(fd: impl AsFd, flags: OFlags) -> Result<OwnedFd> {
-    openat(rustix_linux_procfs::proc_self_fd()?, DecInt::from_fd(fd), flags | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())
+    openat(
+        rustix_linux_procfs::proc_self_fd()?,
+        DecInt::from_fd(fd),
+        flags | OFlags::CLOEXEC | OFlags::NOCTTY,
+        Mode::empty(),
+    )
 }
 
 /// What is open as `fd`, as the session would remember it.

@@ -86,7 +86,9 @@ impl Confinement {
         if let Some(ruleset) = &self.ruleset {
             self.enter_landlock(ruleset)?;
         }
-        self.filters.iter().try_for_each(|f| seccompiler::apply_filter(f).map_err(|_| io::ErrorKind::PermissionDenied.into()))
+        self.filters
+            .iter()
+            .try_for_each(|f| seccompiler::apply_filter(f).map_err(|_| io::ErrorKind::PermissionDenied.into()))
     }
 
     fn enter_landlock(&self, ruleset: &OwnedFd) -> io::Result<()> {

@@ -6,8 +6,20 @@ use std::path::Path;
 /// Harmless variables of the host that programs need to find themselves and the person's toolchains. None of them may hold a
 /// secret.
 const PASSED: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "CARGO_HOME", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "JAVA_HOME",
-    "GOPATH", "GOROOT",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "NVM_DIR",
+    "PYENV_ROOT",
+    "JAVA_HOME",
+    "GOPATH",
+    "GOROOT",
 ];
 const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -51,7 +63,8 @@ mod tests {
 
     #[test]
     fn nothing_of_the_host_passes_but_what_is_named() {
-        let host = pairs(&[("PATH", "/b"), ("OPENAI_API_KEY", "k"), ("LC_ALL", "C"), ("HOME", "/h"), ("BASH_ENV", "/x")]);
+        let host =
+            pairs(&[("PATH", "/b"), ("OPENAI_API_KEY", "k"), ("LC_ALL", "C"), ("HOME", "/h"), ("BASH_ENV", "/x")]);
         let added = pairs(&[("A", "1"), ("bad=name", "x"), ("PATH", "/mine"), ("nul", "a\0b")]);
         let env = build(host.into_iter(), Path::new("/t"), Path::new("/bin/sh"), &added);
         let expected = pairs(&[

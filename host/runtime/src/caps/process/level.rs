@@ -59,11 +59,7 @@ pub fn detect() -> Level {
 
 pub(super) fn walls() -> Walls {
     static WALLS: OnceLock<Walls> = OnceLock::new();
-    *WALLS.get_or_init(|| Walls {
-        landlock: landlock_version(),
-        seccomp: seccomp_works(),
-        namespaces: space::works(),
-    })
+    *WALLS.get_or_init(|| Walls { landlock: landlock_version(), seccomp: seccomp_works(), namespaces: space::works() })
 }
 
 fn landlock_version() -> i32 {

@@ -61,8 +61,18 @@ const SYSTEM: &[&str] = &[
 ];
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Only root could read these; a program of root's is to get the answer that everybody gets.
-const ETC_SECRET: &[&str] =
-    &["shadow", "shadow-", "gshadow", "gshadow-", "sudoers", "sudoers.d", "security", "ssh", "ssl/private", "krb5.keytab"];
+const ETC_SECRET: &[&str] = &[
+    "shadow",
+    "shadow-",
+    "gshadow",
+    "gshadow-",
+    "sudoers",
+    "sudoers.d",
+    "security",
+    "ssh",
+    "ssl/private",
+    "krb5.keytab",
+];
 
 /// Toolchains and settings below the home folder; never a folder that also holds credentials.
 pub(super) const HOME_READABLE: &[&str] = &[
@@ -198,7 +208,13 @@ pub(super) struct Scratch<'a> {
 
 impl Sandbox {
     /// Builds the ruleset and the mounts. `cwd` is where the program starts, `path_list` its `PATH`.
-    pub(super) fn plan(&self, walls: Walls, scratch: &Scratch<'_>, cwd: &Path, path_list: &str) -> Result<Plan, SpawnError> {
+    pub(super) fn plan(
+        &self,
+        walls: Walls,
+        scratch: &Scratch<'_>,
+        cwd: &Path,
+        path_list: &str,
+    ) -> Result<Plan, SpawnError> {
         let readable = self.readable_all(path_list);
         let ruleset = if walls.landlock > 0 { self.ruleset(walls, scratch, &readable)? } else { None };
         if !walls.namespaces {
@@ -210,7 +226,12 @@ impl Sandbox {
         Ok(Plan { ruleset, space: Some(self.space(scratch, temp, &needed)?), temp: temp.into() })
     }
 
-    fn ruleset(&self, walls: Walls, scratch: &Scratch<'_>, readable: &[PathBuf]) -> Result<Option<OwnedFd>, SpawnError> {
+    fn ruleset(
+        &self,
+        walls: Walls,
+        scratch: &Scratch<'_>,
+        readable: &[PathBuf],
+    ) -> Result<Option<OwnedFd>, SpawnError> {
         let build = || -> Result<RulesetCreated, RulesetError> {
             let mut rules = Ruleset::default()
                 .handle_access(AccessFs::from_all(NEWEST))?
@@ -275,7 +296,11 @@ mod tests {
     use super::*;
 
     fn sandbox(home: &Path) -> Sandbox {
-        Sandbox { home: Some(home.into()), hidden: vec![home.join("data")], ..Sandbox::new(Path::new("/w"), Path::new("/o")) }
+        Sandbox {
+            home: Some(home.into()),
+            hidden: vec![home.join("data")],
+            ..Sandbox::new(Path::new("/w"), Path::new("/o"))
+        }
     }
 
     #[test]

@@ -36,7 +36,8 @@ impl Space {
 
     /// First half, in a process with one thread: children of it are in the new namespaces.
     pub(super) fn leave_old(&self) -> io::Result<()> {
-        let apart = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        let apart =
+            libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
         let Some(ids) = &self.ids else { return sys::unshare(apart) };
         sys::unshare(apart | libc::CLONE_NEWUSER)?;
         sys::write_file(c"/proc/self/setgroups", b"deny")?;

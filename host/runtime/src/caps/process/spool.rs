@@ -12,10 +12,20 @@ const MEMORY: u64 = 1 << 20;
 /// Both channels in the order in which they came. Bounded: at most [`MEMORY`] in memory and [`CAP`] on disk.
 pub(super) enum Spool {
     Off,
-    Memory { folder: PathBuf, over: u64, head: Vec<u8> },
-    Disk { file: File, path: PathBuf, room: u64 },
+    Memory {
+        folder: PathBuf,
+        over: u64,
+        head: Vec<u8>,
+    },
+    Disk {
+        file: File,
+        path: PathBuf,
+        room: u64,
+    },
     /// Full, or the disk failed: what is there stays, nothing is added.
-    Closed { path: PathBuf },
+    Closed {
+        path: PathBuf,
+    },
 }
 
 impl Spool {

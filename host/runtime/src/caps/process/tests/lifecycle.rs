@@ -60,11 +60,9 @@ async fn background_processes_delay_nothing_and_die() {
 
 #[tokio::test]
 async fn a_time_out_ends_the_whole_tree() {
-    for (line, holds) in [
-        ("sleep 7201 | sleep 7201", ""),
-        ("echo begun; setsid sleep 7201 & sleep 7201", "begun"),
-        ("yes", "y\ny\n"),
-    ] {
+    for (line, holds) in
+        [("sleep 7201 | sleep 7201", ""), ("echo begun; setsid sleep 7201 & sleep 7201", "begun"), ("yes", "y\ny\n")]
+    {
         check(line, 500, Exit::TimedOut, holds, 3_000).await;
         assert_eq!(running("sleep 7201"), [""; 0], "{line}");
     }
@@ -116,7 +114,9 @@ async fn a_program_that_ignores_term_is_killed_after_the_grace() {
 #[tokio::test]
 async fn a_kill_ends_in_time_and_keeps_what_was_printed() {
     for walls in levels() {
-        for line in ["echo started; sleep 7301 & setsid sleep 7301", "trap '' TERM; echo started; while :; do sleep 7301; done"] {
+        for line in
+            ["echo started; sleep 7301 & setsid sleep 7301", "trap '' TERM; echo started; while :; do sleep 7301; done"]
+        {
             let place = Place::new(walls);
             let mut child = place.start(place.line(line)).unwrap();
             assert_eq!(child.next().await, Some(Event::Output(Channel::Stdout, b"started\n".to_vec())));
@@ -147,7 +147,9 @@ async fn dropping_a_child_kills_before_it_returns() {
 async fn output_that_nobody_fetched_in_time_is_still_there() {
     for walls in levels() {
         let place = Place::new(walls);
-        let mut child = place.start(place.line("head -c 50000 /dev/zero; head -c 50000 /dev/zero >&2; sleep 7501 & exit 3")).unwrap();
+        let mut child = place
+            .start(place.line("head -c 50000 /dev/zero; head -c 50000 /dev/zero >&2; sleep 7501 & exit 3"))
+            .unwrap();
         tokio::time::sleep(Duration::from_millis(600)).await;
         let outcome = Outcome::of(&mut child).await;
         assert_eq!((outcome.stdout.len(), outcome.stderr.len(), outcome.exit), (50_000, 50_000, Exit::Code(3)));

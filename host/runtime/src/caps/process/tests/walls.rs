@@ -106,7 +106,8 @@ async fn the_temporary_folder_is_the_calls_own() {
 async fn there_is_no_network() {
     let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let (tcp, udp) = (tcp.local_addr().map(|a| (a.port(), tcp)).unwrap(), udp.local_addr().map(|a| (a.port(), udp)).unwrap());
+    let (tcp, udp) =
+        (tcp.local_addr().map(|a| (a.port(), tcp)).unwrap(), udp.local_addr().map(|a| (a.port(), udp)).unwrap());
     check_refused(&format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{}'", tcp.0)).await;
     check_refused(&format!("bash -c 'echo x >/dev/udp/127.0.0.1/{}'", udp.0)).await;
 }
@@ -128,7 +129,9 @@ async fn sockets_of_services_are_out_of_reach() {
 }
 
 fn connect(name: &str) -> String {
-    format!("perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0) or exit 9; exit !connect($s, pack_sockaddr_un(\"{name}\"))'")
+    format!(
+        "perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0) or exit 9; exit !connect($s, pack_sockaddr_un(\"{name}\"))'"
+    )
 }
 
 fn has(program: &str) -> bool {
@@ -192,7 +195,13 @@ async fn dangerous_system_calls_are_refused() {
 #[tokio::test]
 async fn root_gets_the_answers_that_everybody_gets() {
     for walls in strong_levels() {
-        for line in ["cat /etc/shadow", "cat /proc/kcore | head -c 1 | grep -q .", "mknod null c 1 3", "date -s @0", "nice -n -5 true 2>&1 | grep -q annot && exit 1"] {
+        for line in [
+            "cat /etc/shadow",
+            "cat /proc/kcore | head -c 1 | grep -q .",
+            "mknod null c 1 3",
+            "date -s @0",
+            "nice -n -5 true 2>&1 | grep -q annot && exit 1",
+        ] {
             let outcome = outcome_at(walls, line).await;
             assert!(matches!(outcome.exit, Exit::Code(1..=125)), "{line} {}: {outcome:?}", walls.level());
         }
@@ -205,7 +214,13 @@ fn full_levels() -> Vec<Walls> {
 
 #[tokio::test]
 async fn namespaces_hold_what_landlock_cannot() {
-    for line in ["chmod 777 ROOT/outside", "touch -d 2001-01-01 ROOT/outside", "echo x > .git/hooks/pre-push", "echo x >> .git/config", "rm .git/config"] {
+    for line in [
+        "chmod 777 ROOT/outside",
+        "touch -d 2001-01-01 ROOT/outside",
+        "echo x > .git/hooks/pre-push",
+        "echo x >> .git/config",
+        "rm .git/config",
+    ] {
         check_refused_at(full_levels(), line).await;
     }
 }

@@ -1,0 +1,313 @@
+//! Where acts are judged, questions put to the person, and answers remembered (agent-core, section 7.5, with the changes of its
+//! section 0). One gate per run.
+//!
+//! Questions go to the person one at a time, in the order in which they came up. Before one is shown it is judged again: an
+//! *always* given meanwhile may have answered it. A deny is final, whatever was approved.
+
+mod needs;
+mod posture;
+
+#[cfg(test)]
+mod tests;
+
+pub use posture::{default_rules, expand_home};
+
+use async_trait::async_trait;
+use model::event::{Event, EventSink};
+use model::id::{AskId, SessionId};
+use model::permission::{Act, Action, Actor, Ask, AskTool, Asker, Decision, Denial, Gate, Policy, Reply, Rule};
+use model::store::Store;
+use needs::Need;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// What a gate starts with.
+#[derive(Clone, Debug, Default)]
+pub struct GateOptions {
+    pub policy: Policy,
+    /// Given for good in this worktree, as the store knows them.
+    pub approvals: Vec<Rule>,
+    pub home: Option<PathBuf>,
+}
+
+/// The gate of one run. [`Actor::worktree`] and the paths of acts are canonical: the gate compares them by name.
+pub struct Gatekeeper {
+    policy: Policy,
+    home: Option<PathBuf>,
+    store: Arc<dyn Store>,
+    asker: Arc<dyn Asker>,
+    sink: Arc<dyn EventSink>,
+    state: Mutex<State>,
+    /// Held while a question is with the person. First come, first served.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    approvals: Vec<Rule>,
+    blocked: Option<Denial>,
+    /// Questions that wait for their turn.
+    waiting: HashMap<AskId, Waiting>,
+}
+
+struct Waiting {
+    session: SessionId,
+    needs: Vec<Need>,
+    settle: oneshot::Sender<Result<(), Denial>>,
+}
+
+/// What the rules and approvals make of a list of needs.
+enum Verdict {
+    Allowed,
+    Denied(Rule),
+    Open(Vec<Need>),
+}
+
+impl Gatekeeper {
+    #[must_use]
+    pub fn new(
+        options: GateOptions,
+        store: Arc<dyn Store>,
+        asker: Arc<dyn Asker>,
+        sink: Arc<dyn EventSink>,
+    ) -> Arc<Self> {
+        let state = State { approvals: options.approvals, ..State::default() };
+        Arc::new(Self {
+            policy: options.policy,
+            home: options.home,
+            store,
+            asker,
+            sink,
+            state: Mutex::new(state),
+            turn: tokio::sync::Mutex::new(()),
+        })
+    }
+
+    /// A denial that must end the run (a person's no without a word of what to do instead, nobody to answer): the first of
+    /// this run. What a rule denies ends nothing.
+    pub fn blocked(&self) -> Option<Denial> {
+        self.state().blocked.clone()
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The state is whole between any two statements, so a panic elsewhere leaves nothing half done.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn needs(&self, actor: &Actor, acts: &[Act]) -> Vec<Need> {
+        let mut needs: Vec<Need> = Vec::new();
+        for need in acts.iter().flat_map(|act| needs::of(actor, act, self.home.as_deref())) {
+            if !needs.contains(&need) {
+                needs.push(need);
+            }
+        }
+        needs
+    }
+
+    fn judge(&self, approvals: &[Rule], needs: &[Need]) -> Verdict {
+        let mut open = Vec::new();
+        for need in needs {
+            let Decision { action, rule } = need.judge(&self.policy, approvals);
+            match (action, rule) {
+                (Action::Deny, Some(rule)) => return Verdict::Denied(rule),
+                (Action::Allow, _) => {}
+                _ => open.push(need.clone()),
+            }
+        }
+        if open.is_empty() { Verdict::Allowed } else { Verdict::Open(open) }
+    }
+
+    /// Waits for the turn, then puts the question; anything that settles it earlier wins.
+    async fn ask(
+        &self,
+        actor: &Actor,
+        needs: Vec<Need>,
+        metadata: Value,
+        cancel: &CancellationToken,
+    ) -> Result<(), Denial> {
+        let id = AskId::new();
+        let (settle, mut settled) = oneshot::channel();
+        let waiting = Waiting { session: actor.session.clone(), needs: needs.clone(), settle };
+        self.state().waiting.insert(id.clone(), waiting);
+        // A future that is dropped while it waits must not stay in the list.
+        let _entry = Entry { gate: self, id: id.clone() };
+        let _turn = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(Denial::Cancelled),
+            Ok(verdict) = &mut settled => return verdict,
+            turn = self.turn.lock() => turn,
+        };
+        let verdict = {
+            let mut state = self.state();
+            state.waiting.remove(&id);
+            self.judge(&state.approvals, &needs)
+        };
+        // Settled while the turn came.
+        if let Ok(verdict) = settled.try_recv() {
+            return verdict;
+        }
+        match verdict {
+            Verdict::Allowed => Ok(()),
+            Verdict::Denied(rule) => Err(Denial::Rule(rule)),
+            Verdict::Open(open) => self.put(actor, question(id, actor, &open, metadata), &open, cancel).await,
+        }
+    }
+
+    /// Shows the question and acts on the answer.
+    async fn put(&self, actor: &Actor, ask: Ask, open: &[Need], cancel: &CancellationToken) -> Result<(), Denial> {
+        self.sink.emit(Event::Asked { ask: ask.clone() });
+        let reply = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Denial::Cancelled),
+            reply = self.asker.ask(&ask, cancel) => Ok(reply),
+        };
+        let answer = reply.as_ref().ok().cloned().flatten();
+        self.sink.emit(Event::Answered { ask, reply: answer });
+        match reply? {
+            Some(Reply::Once) => Ok(()),
+            Some(Reply::Always) => {
+                self.approve(&actor.worktree, open).await;
+                Ok(())
+            }
+            Some(Reply::Reject { message }) => Err(self.reject(&actor.session, message)),
+            // An asker that gives up since the run was cancelled says nothing of who is there.
+            None if cancel.is_cancelled() => Err(Denial::Cancelled),
+            None => Err(self.block(Denial::Unanswered)),
+        }
+    }
+
+    /// Remembers what was approved, and lets those pass who waited for just that.
+    async fn approve(&self, worktree: &Path, open: &[Need]) {
+        let rules: Vec<Rule> = open
+            .iter()
+            .flat_map(|n| {
+                n.always.iter().map(|pattern| Rule::new(n.permission.clone(), pattern.clone(), Action::Allow))
+            })
+            .collect();
+        {
+            let mut state = self.state();
+            for rule in &rules {
+                if !state.approvals.contains(rule) {
+                    state.approvals.push(rule.clone());
+                }
+            }
+            let approvals = state.approvals.clone();
+            let passes = |w: &Waiting| matches!(self.judge(&approvals, &w.needs), Verdict::Allowed);
+            settle(&mut state, passes, &Ok(()));
+        }
+        if rules.is_empty() {
+            return;
+        }
+        // The approval holds for this run all the same.
+        if let Err(error) = self.store.approve(worktree, &rules).await {
+            tracing::warn!(%error, "an approval could not be stored");
+        }
+    }
+
+    /// A no is for everything that waits in this session. With a word of what to do instead, the run goes on.
+    fn reject(&self, session: &SessionId, message: Option<String>) -> Denial {
+        let denial = Denial::Rejected(message);
+        settle(&mut self.state(), |w| w.session == *session, &Err(denial.clone()));
+        match denial {
+            Denial::Rejected(None) => self.block(denial),
+            with_feedback => with_feedback,
+        }
+    }
+
+    fn block(&self, denial: Denial) -> Denial {
+        self.state().blocked.get_or_insert(denial).clone()
+    }
+}
+
+/// Gives `verdict` to all that wait and fit.
+fn settle(state: &mut State, fits: impl Fn(&Waiting) -> bool, verdict: &Result<(), Denial>) {
+    for (_, waiting) in state.waiting.extract_if(|_, w| fits(w)) {
+        // Whoever is gone has been cancelled.
+        let _ = waiting.settle.send(verdict.clone());
+    }
+}
+
+/// The place of one question in the list of those that wait.
+struct Entry<'g> {
+    gate: &'g Gatekeeper,
+    id: AskId,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.gate.state().waiting.remove(&self.id);
+    }
+}
+
+/// One question for all that is open. Its permission is that of the act; a directory outside only where nothing else is asked.
+fn question(id: AskId, actor: &Actor, open: &[Need], metadata: Value) -> Ask {
+    let main = open.iter().find(|n| n.permission != needs::EXTERNAL).unwrap_or(&open[0]);
+    let (mut patterns, mut always): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for need in open {
+        push_new(&mut patterns, &need.pattern);
+        need.always.iter().for_each(|pattern| push_new(&mut always, pattern));
+    }
+    Ask {
+        id,
+        session_id: actor.session.clone(),
+        permission: main.permission.clone(),
+        patterns,
+        always,
+        metadata: with_needs(metadata, open),
+        tool: AskTool { message_id: actor.message.clone(), call_id: actor.call.clone(), name: actor.tool.clone() },
+    }
+}
+
+fn push_new(list: &mut Vec<String>, text: &str) {
+    if !list.iter().any(|t| t == text) {
+        list.push(text.to_owned());
+    }
+}
+
+/// Which pattern belongs to which permission, where more than one is asked for.
+fn with_needs(metadata: Value, open: &[Need]) -> Value {
+    let is_mixed = open.iter().any(|n| n.permission != open[0].permission);
+    let mut fields = match metadata {
+        Value::Object(fields) => fields,
+        Value::Null => serde_json::Map::new(),
+        other => serde_json::Map::from_iter([("value".to_owned(), other)]),
+    };
+    if is_mixed {
+        let list = open.iter().map(|n| json!({"permission": n.permission, "pattern": n.pattern, "always": n.always}));
+        fields.insert("needs".to_owned(), list.collect());
+    }
+    Value::Object(fields)
+}
+
+#[async_trait]
+impl Gate for Gatekeeper {
+    fn decide(&self, actor: &Actor, act: &Act) -> Action {
+        let approvals = self.state().approvals.clone();
+        let needs = self.needs(actor, std::slice::from_ref(act));
+        needs.iter().map(|n| n.judge(&self.policy, &approvals).action).max().unwrap_or(Action::Allow)
+    }
+
+    async fn permit(
+        &self,
+        actor: &Actor,
+        acts: &[Act],
+        metadata: Value,
+        cancel: &CancellationToken,
+    ) -> Result<(), Denial> {
+        let needs = self.needs(actor, acts);
+        let verdict = self.judge(&self.state().approvals, &needs);
+        match verdict {
+            Verdict::Allowed => Ok(()),
+            Verdict::Denied(rule) => Err(Denial::Rule(rule)),
+            Verdict::Open(_) => self.ask(actor, needs, metadata, cancel).await,
+        }
+    }
+}

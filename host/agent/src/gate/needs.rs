@@ -1,0 +1,152 @@
+//! An act, put as permissions and patterns: the one place where this is done.
+
+use crate::shell::{self, normal};
+use model::permission::{Act, Action, Actor, Decision, Policy, Rule};
+use std::path::Path;
+
+/// The permission for whatever lies outside the worktree.
+pub(super) const EXTERNAL: &str = "external_directory";
+const SHELL: &str = "bash";
+
+/// One permission with one pattern that has to be allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Need {
+    pub permission: String,
+    pub pattern: String,
+    /// What an answer of *always* adds; empty if nothing would cover just this.
+    pub always: Vec<String>,
+    /// Other spellings of the same thing; they can only make the answer stricter.
+    spellings: Vec<String>,
+    /// Cannot be judged by its text: only a rule or an approval for exactly this text allows it.
+    opaque: bool,
+}
+
+impl Need {
+    fn new(permission: &str, pattern: impl Into<String>, always: Option<String>) -> Self {
+        Self {
+            permission: permission.to_owned(),
+            pattern: pattern.into(),
+            always: always.into_iter().collect(),
+            spellings: Vec::new(),
+            opaque: false,
+        }
+    }
+
+    /// What the rules say, then what was approved.
+    pub fn judge(&self, policy: &Policy, approvals: &[Rule]) -> Decision {
+        let decision = self.by_rules(policy);
+        if decision.action != Action::Ask {
+            return decision;
+        }
+        let fits = |r: &&Rule| {
+            r.action == Action::Allow
+                && r.matches(&self.permission, &self.pattern)
+                && (!self.opaque || r.pattern == self.pattern)
+        };
+        match approvals.iter().find(fits) {
+            Some(rule) => Decision { action: Action::Allow, rule: Some(rule.clone()) },
+            None => decision,
+        }
+    }
+
+    fn by_rules(&self, policy: &Policy) -> Decision {
+        let mut decision = policy.decide(&self.permission, &self.pattern);
+        for spelling in &self.spellings {
+            let other = policy.decide(&self.permission, spelling);
+            // A rule that speaks of this very spelling (`./build` as against `build`) is not undone by a laxer one's *ask*.
+            let same_rule = decision.rule.as_ref().is_some_and(|r| r.matches(&self.permission, spelling));
+            if other.action > decision.action && (other.action == Action::Deny || same_rule) {
+                decision = other;
+            }
+        }
+        let is_exact = decision.rule.as_ref().is_some_and(|r| r.pattern == self.pattern);
+        if self.opaque && decision.action == Action::Allow && !is_exact {
+            return Decision { action: Action::Ask, rule: None };
+        }
+        decision
+    }
+}
+
+/// Everything that `act` needs. Never empty, but for a line that does nothing.
+pub(super) fn of(actor: &Actor, act: &Act, home: Option<&Path>) -> Vec<Need> {
+    match act {
+        Act::Call { subject } => {
+            let pattern = subject.clone().unwrap_or_else(|| "*".to_owned());
+            let always = if subject.is_some() { exactly(&pattern) } else { Some("*".to_owned()) };
+            vec![Need::new(&actor.tool, pattern, always)]
+        }
+        Act::Read { path } => file(actor, "read", path),
+        Act::Write { path } => file(actor, "edit", path),
+        Act::Shell { line, cwd } => shell_line(actor, line, cwd, home),
+        Act::Exec { argv, cwd } => shell_line(actor, &shell::quote(argv), cwd, home),
+        Act::Other { permission, patterns, always } => other(permission, patterns, always),
+    }
+}
+
+fn other(permission: &str, patterns: &[String], always: &[String]) -> Vec<Need> {
+    let all = ["*".to_owned()];
+    let patterns = if patterns.is_empty() { &all } else { patterns };
+    patterns
+        .iter()
+        .map(|pattern| Need { always: always.to_vec(), ..Need::new(permission, pattern.clone(), None) })
+        .collect()
+}
+
+fn exactly(text: &str) -> Option<String> {
+    shell::is_literal(text).then(|| text.to_owned())
+}
+
+/// Inside the worktree the path relative to it, outside the directory and the absolute path.
+fn file(actor: &Actor, permission: &str, path: &Path) -> Vec<Need> {
+    let path = normal(&actor.worktree.join(path));
+    if let Ok(inside) = path.strip_prefix(normal(&actor.worktree)) {
+        let shown = if inside.as_os_str().is_empty() { ".".into() } else { inside.to_string_lossy().into_owned() };
+        // Leave to edit is leave to edit the worktree; a read that is asked for at all is about this file.
+        let always = if permission == "edit" { Some("*".to_owned()) } else { exactly(&shown) };
+        return vec![Need::new(permission, shown, always)];
+    }
+    let directory = shell::holder(&path);
+    let always = within(&directory);
+    vec![external(&directory), Need::new(permission, path.to_string_lossy(), always)]
+}
+
+fn external(directory: &Path) -> Need {
+    let pattern = format!("{}/*", directory.to_string_lossy().trim_end_matches('/'));
+    Need::new(EXTERNAL, pattern, within(directory))
+}
+
+/// The pattern for all of a directory; none for the root, which would be everything.
+fn within(directory: &Path) -> Option<String> {
+    let text = directory.to_string_lossy();
+    (directory.parent().is_some() && shell::is_literal(&text)).then(|| format!("{text}/*"))
+}
+
+fn shell_line(actor: &Actor, line: &str, cwd: &Path, home: Option<&Path>) -> Vec<Need> {
+    let cwd = actor.worktree.join(cwd);
+    let scan = shell::scan(line, &cwd, &actor.worktree, home);
+    let mut needs: Vec<Need> = Vec::new();
+    if !normal(&cwd).starts_with(normal(&actor.worktree)) {
+        needs.push(external(&normal(&cwd)));
+    }
+    needs.extend(scan.external.iter().map(|d| external(d)));
+    needs.extend(scan.writes.iter().flat_map(|path| file(actor, "edit", path)));
+    needs.extend(scan.commands.into_iter().map(command));
+    if scan.opaque {
+        let line = line.trim();
+        needs.push(Need { opaque: true, ..Need::new(SHELL, line, exactly(line)) });
+    }
+    needs
+}
+
+fn command(command: shell::Command) -> Need {
+    let unquoted = command.words.join(" ");
+    // `/bin/rm` is `rm` to a rule that forbids it.
+    let base = unquoted
+        .split_once(' ')
+        .map_or(unquoted.as_str(), |(name, _)| name)
+        .rsplit_once('/')
+        .map(|(folder, _)| folder.len() + 1);
+    let bare = base.map(|at| unquoted[at..].to_owned());
+    let spellings = [Some(unquoted), bare].into_iter().flatten().filter(|s| *s != command.text).collect();
+    Need { spellings, ..Need::new(SHELL, command.text, command.always) }
+}

@@ -1,0 +1,318 @@
+use super::*;
+use model::id::{CallId, MessageId};
+use model::message::WithParts;
+use model::permission::{Layer, Reach};
+use model::session::{Session, SessionSummary};
+use model::store::{Change, Claim, StoreError};
+use std::collections::VecDeque;
+use tokio::sync::Semaphore;
+
+/// Gives the listed replies in turn, each after a permit; then nobody is there.
+struct Script {
+    replies: Mutex<VecDeque<Reply>>,
+    asked: Mutex<Vec<Ask>>,
+    go: Semaphore,
+}
+
+impl Script {
+    fn new(replies: &[Reply]) -> Arc<Self> {
+        let replies = Mutex::new(replies.iter().cloned().collect());
+        Arc::new(Self { replies, asked: Mutex::default(), go: Semaphore::new(0) })
+    }
+
+    fn asked(&self) -> Vec<Ask> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl Asker for Script {
+    async fn ask(&self, ask: &Ask, _: &CancellationToken) -> Option<Reply> {
+        self.asked.lock().unwrap().push(ask.clone());
+        self.go.acquire().await.unwrap().forget();
+        self.replies.lock().unwrap().pop_front()
+    }
+}
+
+#[derive(Default)]
+struct Record {
+    events: Mutex<Vec<&'static str>>,
+    approved: Mutex<Vec<Rule>>,
+}
+
+impl EventSink for Record {
+    fn emit(&self, event: Event) {
+        let name = match event {
+            Event::Asked { .. } => "asked",
+            Event::Answered { reply: Some(_), .. } => "answered",
+            Event::Answered { reply: None, .. } => "unanswered",
+            _ => "other",
+        };
+        self.events.lock().unwrap().push(name);
+    }
+}
+
+#[async_trait]
+impl Store for Record {
+    async fn session(&self, id: &SessionId) -> Result<Session, StoreError> {
+        Err(StoreError::NoSession(id.clone()))
+    }
+    async fn sessions(&self, _: usize) -> Result<Vec<SessionSummary>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn latest(&self, _: &Path) -> Result<Option<Session>, StoreError> {
+        Ok(None)
+    }
+    async fn delete(&self, _: &SessionId) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn history(&self, _: &SessionId) -> Result<Vec<WithParts>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn apply(&self, _: Vec<Change>) -> Result<(), StoreError> {
+        Ok(())
+    }
+    async fn claim(&self, id: &SessionId) -> Result<Box<dyn Claim>, StoreError> {
+        Err(StoreError::NoSession(id.clone()))
+    }
+    async fn approvals(&self, _: &Path) -> Result<Vec<Rule>, StoreError> {
+        Ok(Vec::new())
+    }
+    async fn approve(&self, _: &Path, rules: &[Rule]) -> Result<(), StoreError> {
+        self.approved.lock().unwrap().extend_from_slice(rules);
+        Ok(())
+    }
+    async fn keep_output(&self, _: &str) -> Result<PathBuf, StoreError> {
+        Ok(PathBuf::new())
+    }
+}
+
+struct World {
+    gate: Arc<Gatekeeper>,
+    asker: Arc<Script>,
+    record: Arc<Record>,
+    actor: Actor,
+    cancel: CancellationToken,
+}
+
+fn world(rules: &[(&str, &str, Action)], replies: &[Reply]) -> World {
+    let rules = rules.iter().map(|(p, w, a)| Rule::new(*p, *w, *a)).collect();
+    let layers = vec![default_rules(), Layer { origin: "test".into(), reach: Reach::Full, rules }];
+    let options = GateOptions { policy: Policy { layers }, approvals: Vec::new(), home: Some("/home/u".into()) };
+    let (asker, record) = (Script::new(replies), Arc::new(Record::default()));
+    let gate = Gatekeeper::new(options, record.clone(), asker.clone(), record.clone());
+    let actor = Actor {
+        session: SessionId::new(),
+        message: MessageId::new(),
+        call: CallId::given("c"),
+        agent: "build".into(),
+        tool: "fetch".into(),
+        worktree: "/w".into(),
+    };
+    World { gate, asker, record, actor, cancel: CancellationToken::new() }
+}
+
+impl World {
+    fn start(&self, act: Act) -> tokio::task::JoinHandle<Result<(), Denial>> {
+        let (gate, actor, cancel) = (self.gate.clone(), self.actor.clone(), self.cancel.clone());
+        tokio::spawn(async move { gate.permit(&actor, &[act], Value::Null, &cancel).await })
+    }
+
+    async fn permit(&self, act: Act) -> Result<(), Denial> {
+        self.asker.go.add_permits(1);
+        self.start(act).await.unwrap()
+    }
+
+    fn decide(&self, act: &Act) -> Action {
+        self.gate.decide(&self.actor, act)
+    }
+}
+
+/// Lets every task run until it waits.
+async fn settle_down() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn line(text: &str) -> Act {
+    Act::Shell { line: text.into(), cwd: "/w".into() }
+}
+
+fn reject(message: Option<&str>) -> Reply {
+    Reply::Reject { message: message.map(String::from) }
+}
+
+#[test]
+fn the_default_posture() {
+    let w = world(&[], &[]);
+    let check = |act: Act, want| assert_eq!(w.decide(&act), want, "{act:?}");
+    check(Act::Read { path: "/w/src/a.rs".into() }, Action::Allow);
+    check(Act::Read { path: "/w".into() }, Action::Allow);
+    check(Act::Read { path: "/w/prod.env".into() }, Action::Ask);
+    check(Act::Read { path: "/w/.env.local".into() }, Action::Ask);
+    check(Act::Read { path: "/w/.env.example".into() }, Action::Allow);
+    check(Act::Read { path: "/etc/passwd".into() }, Action::Ask);
+    check(Act::Read { path: "/w-secret/a".into() }, Action::Ask);
+    check(Act::Write { path: "/w/a".into() }, Action::Ask);
+    check(line("ls"), Action::Ask);
+    check(Act::Exec { argv: vec!["ls".into()], cwd: "/w".into() }, Action::Ask);
+    check(Act::Call { subject: None }, Action::Ask);
+    check(Act::Other { permission: "net".into(), patterns: vec![], always: vec![] }, Action::Ask);
+}
+
+#[test]
+fn the_strictest_part_of_a_line_decides() {
+    let (allow, deny) = (Action::Allow, Action::Deny);
+    let rules = [
+        ("bash", "*", allow),
+        ("bash", "rm *", deny),
+        ("bash", "git push *", Action::Ask),
+        ("edit", "*", allow),
+        ("edit", ".env", deny),
+        ("external_directory", "/etc/*", deny),
+        ("external_directory", "/usr/share/*", allow),
+    ];
+    let w = world(&rules, &[]);
+    let check = |text: &str, want| assert_eq!(w.decide(&line(text)), want, "{text}");
+    check("ls; cargo test > log", allow);
+    check("ls; rm x", deny);
+    check("/bin/rm x", deny);
+    check("sudo rm x", deny);
+    check("git 'push' -f", Action::Ask);
+    check("echo K=1 >> ./src/../.env", deny);
+    check("tee .env", deny);
+    check("cat /etc/passwd", deny);
+    check("cat /usr/share/x", allow);
+    check("cat /srv/x", Action::Ask);
+    check("$P x", Action::Ask);
+    check("ls (", Action::Ask);
+    let outside = Act::Shell { line: "ls".into(), cwd: "/srv".into() };
+    assert_eq!(w.decide(&outside), Action::Ask);
+    let quoted = Act::Exec { argv: vec!["echo".into(), "; rm x".into()], cwd: "/w".into() };
+    assert_eq!(w.decide(&quoted), allow);
+}
+
+#[test]
+fn only_its_exact_text_allows_an_opaque_line() {
+    let w = world(&[("bash", "*", Action::Allow), ("bash", "$EDITOR x", Action::Allow)], &[]);
+    assert_eq!(w.decide(&line("$EDITOR x")), Action::Allow);
+    assert_eq!(w.decide(&line("$EDITOR y")), Action::Ask);
+}
+
+#[test]
+fn a_rule_for_one_spelling_is_not_asked_for_another() {
+    let w = world(&[("bash", "*", Action::Ask), ("bash", "./build *", Action::Allow)], &[]);
+    assert_eq!(w.decide(&line("./build x")), Action::Allow);
+    assert_eq!(w.decide(&line("build x")), Action::Ask);
+}
+
+#[tokio::test]
+async fn once_is_for_this_time() {
+    let w = world(&[], &[Reply::Once]);
+    assert_eq!(w.permit(line("ls -l > log")).await, Ok(()));
+    assert_eq!(w.decide(&line("ls -l")), Action::Ask);
+    let ask = &w.asker.asked()[0];
+    assert_eq!((ask.permission.as_str(), &ask.patterns[..]), ("edit", &["log".to_owned(), "ls -l".to_owned()][..]));
+    assert_eq!(ask.metadata["needs"].as_array().map(Vec::len), Some(2));
+    assert_eq!(*w.record.events.lock().unwrap(), ["asked", "answered"]);
+    assert!(w.record.approved.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_rule_denies_without_a_question_and_ends_nothing() {
+    let w = world(&[("bash", "rm *", Action::Deny)], &[Reply::Always]);
+    let rule = Rule::new("bash", "rm *", Action::Deny);
+    assert_eq!(w.permit(line("ls && rm x")).await, Err(Denial::Rule(rule)));
+    assert!(w.asker.asked().is_empty());
+    assert_eq!(w.gate.blocked(), None);
+}
+
+#[tokio::test]
+async fn always_is_remembered_and_lets_the_waiting_pass() {
+    let w = world(&[("bash", "git log --deny", Action::Deny)], &[Reply::Always, Reply::Once]);
+    let tasks = [w.start(line("git log -1")), w.start(line("ls")), w.start(line("git log -2"))];
+    settle_down().await;
+    assert_eq!(w.asker.asked().len(), 1, "one question at a time");
+    w.asker.go.add_permits(1);
+    settle_down().await;
+    assert!(tasks[2].is_finished(), "answered by the approval, ahead of its turn");
+    w.asker.go.add_permits(1);
+    for task in tasks {
+        assert_eq!(task.await.unwrap(), Ok(()));
+    }
+    assert_eq!(w.asker.asked().len(), 2);
+    assert_eq!(*w.record.approved.lock().unwrap(), [Rule::new("bash", "git log *", Action::Allow)]);
+    assert_eq!(w.decide(&line("git log -3")), Action::Allow);
+    assert_eq!(w.decide(&line("git log --deny")), Action::Deny);
+}
+
+#[tokio::test]
+async fn a_no_is_for_all_that_waits_in_the_session() {
+    let w = world(&[], &[reject(None), Reply::Once]);
+    let other = World { actor: Actor { session: SessionId::new(), ..w.actor.clone() }, ..world(&[], &[]) };
+    let (first, second) = (w.start(line("a")), w.start(line("b")));
+    settle_down().await;
+    let elsewhere = {
+        let (gate, actor, cancel) = (w.gate.clone(), other.actor.clone(), w.cancel.clone());
+        tokio::spawn(async move { gate.permit(&actor, &[line("c")], Value::Null, &cancel).await })
+    };
+    settle_down().await;
+    w.asker.go.add_permits(2);
+    assert_eq!(first.await.unwrap(), Err(Denial::Rejected(None)));
+    assert_eq!(second.await.unwrap(), Err(Denial::Rejected(None)));
+    assert_eq!(elsewhere.await.unwrap(), Ok(()));
+    assert_eq!(w.gate.blocked(), Some(Denial::Rejected(None)));
+}
+
+#[tokio::test]
+async fn a_no_with_a_word_of_what_to_do_ends_nothing() {
+    let w = world(&[], &[reject(Some("use make"))]);
+    assert_eq!(w.permit(line("a")).await, Err(Denial::Rejected(Some("use make".into()))));
+    assert_eq!(w.gate.blocked(), None);
+}
+
+#[tokio::test]
+async fn nobody_to_answer_ends_the_run() {
+    let w = world(&[], &[]);
+    assert_eq!(w.permit(line("a")).await, Err(Denial::Unanswered));
+    assert_eq!(w.gate.blocked(), Some(Denial::Unanswered));
+    assert_eq!(*w.record.events.lock().unwrap(), ["asked", "unanswered"]);
+}
+
+#[tokio::test]
+async fn a_cancelled_question_ends_whether_shown_or_waiting() {
+    let w = world(&[], &[Reply::Once]);
+    let tasks = [w.start(line("a")), w.start(line("b"))];
+    settle_down().await;
+    w.cancel.cancel();
+    for task in tasks {
+        assert_eq!(task.await.unwrap(), Err(Denial::Cancelled));
+    }
+    assert_eq!(w.asker.asked().len(), 1);
+    assert_eq!(w.gate.blocked(), None);
+    assert!(w.gate.state().waiting.is_empty());
+}
+
+#[tokio::test]
+async fn a_file_outside_is_asked_for_with_its_directory() {
+    let w = world(&[], &[Reply::Always]);
+    assert_eq!(w.permit(Act::Read { path: "/srv/x/a".into() }).await, Ok(()));
+    let ask = &w.asker.asked()[0];
+    assert_eq!((ask.permission.as_str(), &ask.always[..]), ("external_directory", &["/srv/x/*".to_owned()][..]));
+    assert_eq!(w.decide(&Act::Read { path: "/srv/x/b".into() }), Action::Allow);
+    assert_eq!(w.decide(&Act::Read { path: "/srv/y".into() }), Action::Ask);
+}
+
+#[test]
+fn home_is_expanded_at_the_start_only() {
+    let check = |pattern: &str, want: &str| assert_eq!(expand_home(pattern, Some(Path::new("/home/u"))), want);
+    check("~/x/*", "/home/u/x/*");
+    check("~", "/home/u");
+    check("$HOME/x", "/home/u/x");
+    check("${HOME}/x", "/home/u/x");
+    check("~other/x", "~other/x");
+    check("$HOMER", "$HOMER");
+    check("cat ~/x", "cat ~/x");
+    assert_eq!(expand_home("~/x", None), "~/x");
+}

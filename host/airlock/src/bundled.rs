@@ -1,0 +1,5 @@
+//! The components that are part of the program, as the build script made them.
+
+use runtime::Bundled;
+
+include!(concat!(env!("OUT_DIR"), "/bundled.rs"));

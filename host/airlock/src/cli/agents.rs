@@ -1,0 +1,37 @@
+//! `airlock agents`.
+
+use super::{Format, Ground, Listing, columns, print, print_json};
+use crate::report::Report;
+use model::profile::Profile;
+use serde_json::{Value, json};
+
+pub fn main(args: &Listing) -> Result<(), Report> {
+    let ground = Ground::of(args)?;
+    ground.print_notices();
+    let agents = ground.config.agents.values();
+    match args.format {
+        Format::Json => print_json(&agents.map(as_json).collect::<Vec<_>>()),
+        Format::Text => print(&columns(&agents.map(|p| row(p, &ground.config.agent.value)).collect::<Vec<_>>())),
+    }
+}
+
+/// The shape of an agent in `--format json`.
+#[must_use]
+pub fn as_json(p: &Profile) -> Value {
+    json!({
+        "name": p.name,
+        "description": p.description,
+        "mode": p.mode,
+        "tools": p.tools,
+        "rules": p.rules,
+        "model": p.model.as_ref().map(ToString::to_string),
+        "temperature": p.temperature,
+        "steps": p.steps,
+    })
+}
+
+fn row(p: &Profile, default: &str) -> Vec<String> {
+    let mark = if p.name == default { "*" } else { "" };
+    let tools = p.tools.as_ref().map_or("all tools".to_owned(), |t| t.join(", "));
+    vec![format!("{}{mark}", p.name), tools, p.description.clone().unwrap_or_default()]
+}

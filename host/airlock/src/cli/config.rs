@@ -1,0 +1,143 @@
+//! `airlock config show|check`. A secret is shown as the place where it lies, never as itself.
+
+use super::{Format, Ground, Listing, print, print_json};
+use crate::config::Said;
+use crate::config::file::{KeySource, ProviderEntry};
+use crate::report::Report;
+use clap::Subcommand;
+use model::provider::ModelRef;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Show what is in force after all layers
+    Show(Listing),
+    /// Read the files and say whether they are sound
+    Check(Listing),
+}
+
+pub fn main(command: &ConfigCommand) -> Result<(), Report> {
+    match command {
+        ConfigCommand::Show(args) => show(args),
+        ConfigCommand::Check(args) => check(args),
+    }
+}
+
+fn check(args: &Listing) -> Result<(), Report> {
+    let ground = Ground::of(args)?;
+    ground.print_notices();
+    let files: Vec<String> = ground.config.files.iter().map(|f| f.display().to_string()).collect();
+    match args.format {
+        Format::Json => print_json(&json!({ "ok": true, "files": files, "notices": ground.config.notices })),
+        Format::Text if files.is_empty() => {
+            print(&format!("no config; the user's would be {}\n", ground.paths.user_config().display()))
+        }
+        Format::Text => print(&files.iter().fold(String::new(), |all, f| all + "sound: " + f + "\n")),
+    }
+}
+
+fn show(args: &Listing) -> Result<(), Report> {
+    let ground = Ground::of(args)?;
+    ground.print_notices();
+    let value = in_force(&ground);
+    match args.format {
+        Format::Json => print_json(&value),
+        Format::Text => print(&as_lines(&value)),
+    }
+}
+
+fn in_force(ground: &Ground) -> Value {
+    let c = &ground.config;
+    json!({
+        "files": c.files,
+        "model": c.model.as_ref().map(reference),
+        "small_model": c.small_model.as_ref().map(reference),
+        "agent": { "value": c.agent.value, "from": c.agent.by.to_string() },
+        "providers": c.providers.iter().map(|(n, p)| (n.clone(), provider(p))).collect::<Map<_, _>>(),
+        "permission": {
+            "continue": c.go_on,
+            "rules": c.rules().map(|(from, r)| json!({ "rule": r.to_string(), "from": from })).collect::<Vec<_>>(),
+        },
+        "limits": {
+            "steps": c.limits.steps,
+            "cost_usd": c.limits.cost_usd.map(|d| d.to_string()),
+            "wall": c.limits.wall.map(|w| humantime::format_duration(w).to_string()),
+        },
+        "hooks": c.hooks,
+        "secrets": c.secrets.iter().map(|(n, s)| (n.clone(), json!({
+            "from": source(&s.source), "hosts": s.hosts,
+        }))).collect::<Map<_, _>>(),
+        "agents": c.agents.keys().collect::<Vec<_>>(),
+    })
+}
+
+fn reference(said: &Said<ModelRef>) -> Value {
+    json!({ "value": said.value.to_string(), "from": said.by.to_string() })
+}
+
+fn provider(p: &ProviderEntry) -> Value {
+    json!({
+        "adapter": p.adapter,
+        "base_url": p.base_url,
+        "key": p.key.as_ref().map(source),
+        "models": p.models.iter().map(|m| &m.id).collect::<Vec<_>>(),
+        "options": p.options,
+    })
+}
+
+/// Where a secret lies.
+#[must_use]
+pub fn source(source: &KeySource) -> String {
+    match source {
+        KeySource::Env(name) => format!("variable {name}"),
+        KeySource::File(path) => format!("file {}", path.display()),
+        KeySource::Keyring(name) => format!("keyring {name}"),
+    }
+}
+
+/// `a.b = value`, a line for each leaf that says something.
+fn as_lines(value: &Value) -> String {
+    let mut out = String::new();
+    leaves("", value, &mut out);
+    out
+}
+
+fn leaves(path: &str, value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) if map.len() == 2 && map.contains_key("from") && map.contains_key("value") => {
+            let _ = writeln!(out, "{path} = {}  # {}", map["value"], plain(&map["from"]));
+        }
+        Value::Object(map) if map.len() == 2 && map.contains_key("from") && map.contains_key("rule") => {
+            let _ = writeln!(out, "{path}: {}  # {}", plain(&map["rule"]), plain(&map["from"]));
+        }
+        Value::Object(map) => {
+            for (key, inner) in map {
+                leaves(&if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, inner, out);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => items.iter().for_each(|i| leaves(path, i, out)),
+        Value::Null => {}
+        leaf => {
+            let _ = writeln!(out, "{path} = {leaf}");
+        }
+    }
+}
+
+fn plain(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_config_is_shown_a_line_a_leaf() {
+        let value = json!({
+            "files": ["a"], "model": { "value": "p/m", "from": "f" }, "none": null,
+            "permission": { "rules": [{ "rule": "deny bash:*", "from": "f" }] },
+        });
+        assert_eq!(as_lines(&value), "files = [\"a\"]\nmodel = \"p/m\"  # f\npermission.rules: deny bash:*  # f\n");
+    }
+}

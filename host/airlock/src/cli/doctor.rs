@@ -1,0 +1,86 @@
+//! `airlock doctor`: what this machine offers, line by line. A line that fails does not hide the others.
+
+use super::{Format, Ground, Listing, columns, print, print_json};
+use crate::config::choice::{self, Context};
+use crate::config::{probe, variable};
+use crate::report::Report;
+use crate::wire;
+use model::store::Store;
+use serde::Serialize;
+use store::Ledger;
+
+#[derive(Serialize)]
+struct Finding {
+    what: &'static str,
+    ok: bool,
+    found: String,
+}
+
+impl Finding {
+    fn of<E: std::fmt::Display>(what: &'static str, found: Result<String, E>) -> Self {
+        match found {
+            Ok(found) => Self { what, ok: true, found },
+            Err(why) => Self { what, ok: false, found: why.to_string() },
+        }
+    }
+}
+
+pub async fn main(args: &Listing) -> Result<(), Report> {
+    let ground = Ground::of(args)?;
+    ground.print_notices();
+    let findings = findings(&ground).await;
+    match args.format {
+        Format::Json => findings.iter().try_for_each(print_json),
+        Format::Text => print(&columns(&findings.iter().map(row).collect::<Vec<_>>())),
+    }
+}
+
+fn row(f: &Finding) -> Vec<String> {
+    let mark = if f.ok { "ok" } else { "NO" };
+    vec![mark.into(), f.what.into(), f.found.clone()]
+}
+
+async fn findings(ground: &Ground) -> Vec<Finding> {
+    let paths = &ground.paths;
+    let fine = |what, found: String| Finding { what, ok: true, found };
+    let files: Vec<String> = ground.config.files.iter().map(|f| f.display().to_string()).collect();
+    vec![
+        fine("version", env!("CARGO_PKG_VERSION").into()),
+        fine("config", if files.is_empty() { "none; the defaults hold".into() } else { files.join(", ") }),
+        fine("workspace", ground.place.worktree.display().to_string()),
+        Finding::of("ledger", ledger(ground).await),
+        fine("cache", paths.cache.join("compiled").display().to_string()),
+        Finding::of("plugins", plugins().await),
+        wire::sandbox().map_or_else(
+            || Finding {
+                what: "sandbox",
+                ok: false,
+                found: "none: programs run without one (see --require-sandbox)".into(),
+            },
+            |level| fine("sandbox", level),
+        ),
+        fine("model", model(ground).await),
+    ]
+}
+
+async fn ledger(ground: &Ground) -> Result<String, model::store::StoreError> {
+    let ledger = Ledger::open(&ground.paths.data)?;
+    let newest = ledger.sessions(1).await?;
+    let state = if newest.is_empty() { "no session yet" } else { "sound" };
+    Ok(format!("{} ({state})", ground.paths.data.join("airlock.db").display()))
+}
+
+async fn plugins() -> Result<String, Report> {
+    let names: Vec<String> = wire::runtime().await?.plugins().into_iter().map(|p| p.name).collect();
+    Ok(names.join(", "))
+}
+
+async fn model(ground: &Ground) -> String {
+    let answers = probe::local_servers().await;
+    let chosen = choice::without_looking(&ground.config, Context::default(), |v| variable(v).is_some())
+        .unwrap_or_else(|| choice::after_looking(&answers));
+    let served: Vec<String> =
+        answers.iter().map(|a| format!("port {} serves {}", a.server.port, a.models.join(", "))).collect();
+    let served = if served.is_empty() { "no local server answers".into() } else { served.join("; ") };
+    format!("{} ({served})", chosen.model)
+}

@@ -1,0 +1,68 @@
+//! `airlock providers`: what can stand before the slash, and where each key is looked for. Keys themselves are never shown.
+
+use super::config::source;
+use super::{Format, Ground, Listing, columns, print, print_json};
+use crate::config::file::KeySource;
+use crate::config::providers::{ADAPTER, KNOWN, LOCAL, OFFLINE};
+use crate::config::{Config, variable};
+use crate::report::Report;
+use serde_json::json;
+
+struct Row {
+    name: String,
+    adapter: String,
+    base_url: String,
+    key: Option<KeySource>,
+}
+
+pub fn main(args: &Listing) -> Result<(), Report> {
+    let ground = Ground::of(args)?;
+    ground.print_notices();
+    let rows = rows(&ground.config);
+    match args.format {
+        Format::Json => rows.iter().try_for_each(|r| {
+            print_json(&json!({
+                "id": r.name, "adapter": r.adapter, "base_url": r.base_url,
+                "key": r.key.as_ref().map(source), "ready": is_ready(r.key.as_ref()),
+            }))
+        }),
+        Format::Text => print(&columns(&rows.iter().map(cells).collect::<Vec<_>>())),
+    }
+}
+
+fn cells(r: &Row) -> Vec<String> {
+    let key = r.key.as_ref().map_or("no key needed".to_owned(), source);
+    let state = if is_ready(r.key.as_ref()) { "ready" } else { "not set" };
+    vec![r.name.clone(), state.into(), r.adapter.clone(), r.base_url.clone(), key]
+}
+
+/// Whether the key is where it should be. Only looked at, never read out.
+fn is_ready(key: Option<&KeySource>) -> bool {
+    match key {
+        None => true,
+        Some(KeySource::Env(name)) => variable(name).is_some(),
+        Some(KeySource::File(path)) => path.is_file(),
+        Some(KeySource::Keyring(_)) => false,
+    }
+}
+
+/// A configured provider takes the place of the one that is known by its name.
+fn rows(config: &Config) -> Vec<Row> {
+    let configured = config.providers.iter().map(|(name, p)| Row {
+        name: name.clone(),
+        adapter: p.adapter.clone(),
+        base_url: p.base_url.clone().unwrap_or_default(),
+        key: p.key.clone(),
+    });
+    let known = KNOWN.iter().map(|k| Row {
+        name: k.id.into(),
+        adapter: ADAPTER.into(),
+        base_url: k.base_url.into(),
+        key: Some(KeySource::Env(k.variable.into())),
+    });
+    let local =
+        LOCAL.iter().map(|l| Row { name: l.id.into(), adapter: ADAPTER.into(), base_url: l.base_url(), key: None });
+    let offline = Row { name: OFFLINE.into(), adapter: OFFLINE.into(), base_url: String::new(), key: None };
+    let built_in = known.chain(local).chain([offline]).filter(|r| !config.providers.contains_key(&r.name));
+    configured.chain(built_in).collect()
+}

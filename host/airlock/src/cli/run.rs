@@ -1,0 +1,300 @@
+//! `airlock run`: one task, from its prompt to its result.
+
+use super::session::parse_id;
+use super::{Format, Ground, Permits, say};
+use crate::config::choice::Choice;
+use crate::config::{Origin, Overrides, agents};
+use crate::json_lines::JsonLines;
+use crate::report::{self, Exit, Report};
+use crate::tui::{Eyes, Screen};
+use crate::wire::{self, Rooms};
+use crate::{attach, instructions, signals};
+use agent::{Job, Prompt, RunOptions};
+use clap::Args;
+use model::budget::{Limits, Tokens};
+use model::event::{Ending, EventSink, RunOutcome};
+use model::id::SessionId;
+use model::message::FinishReason;
+use model::profile::Profile;
+use model::provider::ModelRef;
+use model::session::{Session, SessionTime};
+use model::store::Store;
+use rust_decimal::Decimal;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// What to do. Text on standard input is appended
+    pub prompt: Vec<String>,
+    /// The model, as provider/model
+    #[arg(short, long, value_name = "P/M", value_parser = model_ref)]
+    model: Option<ModelRef>,
+    /// The agent; `airlock agents` lists them
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Go on with this session
+    #[arg(short, long, value_name = "ID", conflicts_with = "continue_last")]
+    session: Option<String>,
+    /// Go on with the newest session of this folder
+    #[arg(short, long = "continue")]
+    continue_last: bool,
+    /// Work on a copy of the session
+    #[arg(long, hide = true)]
+    fork: bool,
+    /// Work in this folder
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Give the model a text file or an image (repeatable)
+    #[arg(short, long, value_name = "FILE")]
+    pub file: Vec<PathBuf>,
+    #[command(flatten)]
+    pub permits: Permits,
+    /// Text for people, or a JSON object a line for programs
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Requests to the model, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    steps: Option<u32>,
+    /// Cost in USD, at most
+    #[arg(long, value_name = "USD", value_parser = amount)]
+    cost: Option<Decimal>,
+    /// Time, at most: 90s, 30m
+    #[arg(long, value_name = "T", value_parser = humantime::parse_duration)]
+    wall: Option<Duration>,
+    /// Tokens of one answer, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_output_tokens: Option<u32>,
+    /// How freely the model chooses its words, from 0 to 2
+    #[arg(long, value_name = "T", value_parser = temperature)]
+    temperature: Option<f64>,
+    /// A JSON Schema that the answer has to fit
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+    /// The session's title
+    #[arg(long, value_name = "T")]
+    title: Option<String>,
+    /// Refuse to run programs without the OS sandbox
+    #[arg(long)]
+    require_sandbox: bool,
+}
+
+fn model_ref(text: &str) -> Result<ModelRef, String> {
+    ModelRef::parse(text).ok_or_else(|| "a model is written as provider/model".into())
+}
+
+fn amount(text: &str) -> Result<Decimal, String> {
+    let amount: Option<Decimal> = text.parse().ok();
+    amount.filter(|a| !a.is_sign_negative()).ok_or_else(|| "an amount is written as 0.50".into())
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number.filter(|t| (0.0..=2.0).contains(t)).ok_or_else(|| "it is a number from 0 to 2".into())
+}
+
+impl RunArgs {
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            model: self.model.clone(),
+            agent: self.agent.clone(),
+            limits: Limits { steps: self.steps, cost_usd: self.cost, wall: self.wall },
+            ..Overrides::default()
+        }
+    }
+
+    fn ground(&self, dir: Option<&Path>) -> Result<Ground, Report> {
+        Ground::find(dir, &self.permits, self.overrides())
+    }
+
+    fn goes_on(&self) -> bool {
+        self.session.is_some() || self.continue_last
+    }
+}
+
+/// Runs, prints, and says with which code to leave.
+pub async fn main(args: &RunArgs) -> Result<Exit, Report> {
+    if args.fork {
+        return Err(Report::not_yet("`airlock run --fork`"));
+    }
+    let ground = args.ground(args.dir.as_deref())?;
+    ground.print_notices();
+    // Both take a while: they open while the rest is read.
+    let rooms = wire::open(&ground.paths, args.require_sandbox);
+    let prompt = attach::prompt(&args.prompt, &args.file)?;
+    let schema = args.schema.as_deref().map(schema).transpose()?;
+    if prompt.text.is_empty() && prompt.files.is_empty() && !args.goes_on() {
+        return Err(Report::usage("there is no prompt", "Say what to do: airlock run \"What is in this folder?\"."));
+    }
+    let rooms = rooms.ready().await?;
+    let (ground, old) = find_session(args, ground, &rooms).await?;
+    start(args, &ground, &rooms, old, prompt, schema).await
+}
+
+fn schema(file: &Path) -> Result<Value, Report> {
+    let bad = |why: String| {
+        let what = format!("the schema {} cannot be used: {why}", file.display());
+        Report::usage(what, "Give a file that holds a JSON Schema.")
+    };
+    let text = std::fs::read_to_string(file).map_err(|e| bad(e.to_string()))?;
+    serde_json::from_str(&text).map_err(|e| bad(format!("not JSON: {e}")))
+}
+
+/// The session that goes on, with the ground that it stands on: its own folder, unless another one is named.
+async fn find_session(args: &RunArgs, ground: Ground, rooms: &Rooms) -> Result<(Ground, Option<Session>), Report> {
+    let found = if let Some(id) = &args.session {
+        Some(rooms.ledger.session(&parse_id(id)?).await?)
+    } else if args.continue_last {
+        Some(latest(&ground, rooms).await?)
+    } else {
+        None
+    };
+    let moved = found.as_ref().filter(|s| args.dir.is_none() && s.directory != ground.place.directory);
+    let ground = match moved {
+        Some(session) => args.ground(Some(&session.directory))?,
+        None => ground,
+    };
+    Ok((ground, found))
+}
+
+async fn latest(ground: &Ground, rooms: &Rooms) -> Result<Session, Report> {
+    let directory = &ground.place.directory;
+    let none = || {
+        let what = format!("there is no session of the folder {} to go on with", directory.display());
+        Report::usage(what, "`airlock session list` shows those that exist.")
+    };
+    rooms.ledger.latest(directory).await?.ok_or_else(none)
+}
+
+async fn start(
+    args: &RunArgs,
+    ground: &Ground,
+    rooms: &Rooms,
+    old: Option<Session>,
+    prompt: Prompt,
+    schema: Option<Value>,
+) -> Result<Exit, Report> {
+    let profile = profile(ground, old.as_ref())?;
+    let choice = wire::choose(ground, &profile, old.as_ref()).await;
+    if let Some(notice) = choice.notice() {
+        say(&notice);
+    }
+    let mind = wire::mind(ground, rooms, &choice)?;
+    let policy = ground.config.policy(agent::gate::default_rules(), &profile);
+    let is_new = old.is_none();
+    let options = RunOptions {
+        max_output_tokens: args.max_output_tokens,
+        temperature: args.temperature,
+        schema,
+        continue_on_deny: ground.config.go_on,
+        instructions: instructions::read(&ground.paths, &ground.place),
+        retry: wire::retry_policy()?,
+    };
+    let job = Job {
+        session: session(args, ground, old, &profile, &choice),
+        is_new,
+        prompt,
+        profile,
+        model: mind.model.clone(),
+        policy,
+        limits: ground.config.limits.clone(),
+        options,
+    };
+    drive(args, ground, rooms, mind, job).await
+}
+
+/// The agent of a session stays, unless a flag names another one.
+fn profile(ground: &Ground, old: Option<&Session>) -> Result<Profile, Report> {
+    let said = &ground.config.agent;
+    let kept = old.filter(|_| !matches!(said.by, Origin::Flag(_))).map(|s| s.agent.as_str());
+    Ok(agents::pick(&ground.config.agents, kept.unwrap_or(&said.value))?)
+}
+
+fn session(args: &RunArgs, ground: &Ground, old: Option<Session>, profile: &Profile, choice: &Choice) -> Session {
+    let now = wire::now_ms();
+    let mut session = old.unwrap_or_else(|| Session {
+        id: SessionId::new(),
+        parent_id: None,
+        title: String::new(),
+        directory: PathBuf::new(),
+        worktree: PathBuf::new(),
+        agent: String::new(),
+        model: choice.model.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        cost: Decimal::ZERO,
+        tokens: Tokens::default(),
+        time: SessionTime { created: now, updated: now },
+    });
+    session.directory.clone_from(&ground.place.directory);
+    session.worktree.clone_from(&ground.place.worktree);
+    session.agent.clone_from(&profile.name);
+    session.model = choice.model.clone();
+    if let Some(title) = &args.title {
+        session.title.clone_from(title);
+    }
+    session
+}
+
+/// How the run is shown.
+enum Shown {
+    Text(Arc<Screen>),
+    Lines(Arc<JsonLines<std::io::Stdout>>),
+}
+
+async fn drive(args: &RunArgs, ground: &Ground, rooms: &Rooms, mind: wire::Mind, job: Job) -> Result<Exit, Report> {
+    let screen = Arc::new(Screen::new(Eyes::look()));
+    let lines = || Arc::new(JsonLines::new(std::io::stdout(), wire::now_ms));
+    let shown = match args.format {
+        Format::Text => Shown::Text(screen.clone()),
+        Format::Json => Shown::Lines(lines()),
+    };
+    let sink: Arc<dyn EventSink> = match &shown {
+        Shown::Text(screen) => screen.clone(),
+        Shown::Lines(lines) => lines.clone(),
+    };
+    let asker = wire::asker(args.permits.yes, &screen);
+    let session = job.session.id.clone();
+    let model = job.session.model.to_string();
+    let (ports, gate) = wire::ports(ground, rooms, mind.provider, &job, asker, sink).await?;
+    let cancel = signals::cancel_on_interrupt();
+    let mut outcome = agent::run(job, &ports, cancel).await?;
+    // A tool that hid the refusal from the model does not hide it from the person.
+    if let (Ending::Done, false, Some(denial)) = (&outcome.ending, ground.config.go_on, gate.blocked()) {
+        outcome.ending = Ending::Denied(denial.to_string());
+    }
+    Ok(tell(&shown, &session, &model, &outcome))
+}
+
+fn tell(shown: &Shown, session: &SessionId, model: &str, outcome: &RunOutcome) -> Exit {
+    let exit = report::exit_of(outcome);
+    match shown {
+        Shown::Text(screen) => screen.answer(&outcome.text),
+        Shown::Lines(lines) => {
+            if let Ending::Internal(why) = &outcome.ending {
+                lines.internal_error(session, why);
+            }
+            lines.result(session, outcome, exit);
+        }
+    }
+    if let Some(report) = report::of_ending(&outcome.ending, model) {
+        report.print();
+    } else if let Some(note) = cut_short(outcome.finish) {
+        say(note);
+    }
+    exit
+}
+
+/// What a person should know of an answer that ended well and is not whole.
+fn cut_short(finish: FinishReason) -> Option<&'static str> {
+    match finish {
+        FinishReason::Length => Some("the answer was cut: the limit of output tokens is reached"),
+        FinishReason::ContentFilter => Some("the answer was cut by the provider's content filter"),
+        FinishReason::Stop
+        | FinishReason::ToolCalls
+        | FinishReason::Pause
+        | FinishReason::Error
+        | FinishReason::Unknown => None,
+    }
+}

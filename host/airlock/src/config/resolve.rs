@@ -1,0 +1,209 @@
+//! From `provider/model` to what is needed to speak to it: the adapter, the address, the key, what is known of the model.
+
+use super::error::ConfigError;
+use super::file::{KeySource, ProviderEntry};
+use super::providers::{self, KNOWN, LOCAL, OFFLINE};
+use super::{Config, nearest};
+use model::provider::{Model, ModelRef};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A provider as it will be spoken to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    pub adapter: String,
+    pub base_url: Option<String>,
+    /// A key that is named has to be there.
+    pub key: Option<KeySource>,
+    pub options: Option<Value>,
+    /// What the config says of the model.
+    pub model: Option<Model>,
+}
+
+/// Why there is no model to speak to.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoModel {
+    #[error("there is no provider `{name}` (asked for the model {model})")]
+    NoProvider { name: String, model: String, nearest: Option<String> },
+    #[error("the key for {provider} is not there: the environment variable {variable} is not set")]
+    NotSet { provider: String, variable: String },
+    #[error("the key for {provider} cannot be read from {file}: {why}")]
+    Unreadable { provider: String, file: PathBuf, why: String },
+    #[error("the key for {provider} lies in a keyring, and keyrings are not there yet")]
+    Keyring { provider: String },
+}
+
+impl NoModel {
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NoProvider { nearest: Some(near), .. } => format!("Did you mean `{near}`?"),
+            Self::NoProvider { name, .. } => {
+                format!("Describe it in the config ([providers.{name}]), or choose one that `airlock providers` lists.")
+            }
+            Self::NotSet { variable, .. } => format!("Set {variable}, or choose another model with --model."),
+            Self::Unreadable { .. } => "Write the key alone into the file, readable by you only.".into(),
+            Self::Keyring { .. } => "Use key = { env = \"NAME\" } or key = { file = \"PATH\" } for now.".into(),
+        }
+    }
+}
+
+/// What the config, the table of known services or the list of local servers says of a provider.
+///
+/// # Errors
+/// [`NoModel::NoProvider`].
+pub fn target(config: &Config, model: &ModelRef) -> Result<Target, NoModel> {
+    let name = model.provider.as_str();
+    if let Some(entry) = config.providers.get(name) {
+        return Ok(configured(entry, &model.model));
+    }
+    built_in(name).ok_or_else(|| NoModel::NoProvider {
+        name: name.into(),
+        model: model.to_string(),
+        nearest: nearest(name, names(config)),
+    })
+}
+
+fn configured(entry: &ProviderEntry, id: &str) -> Target {
+    let same_service = KNOWN.iter().find(|k| entry.base_url.as_deref() == Some(k.base_url));
+    Target {
+        adapter: entry.adapter.clone(),
+        base_url: entry.base_url.clone(),
+        key: entry.key.clone().or_else(|| same_service.map(|k| KeySource::Env(k.variable.into()))),
+        options: entry.options.clone(),
+        model: entry.models.iter().find(|m| m.id == id).cloned(),
+    }
+}
+
+fn built_in(name: &str) -> Option<Target> {
+    let chat = |base_url: String, key| Target {
+        adapter: providers::ADAPTER.into(),
+        base_url: Some(base_url),
+        key,
+        options: None,
+        model: None,
+    };
+    if name == OFFLINE {
+        return Some(Target { adapter: OFFLINE.into(), base_url: None, key: None, options: None, model: None });
+    }
+    let known = KNOWN.iter().find(|k| k.id == name);
+    let service = known.map(|k| chat(k.base_url.into(), Some(KeySource::Env(k.variable.into()))));
+    service.or_else(|| LOCAL.iter().find(|l| l.id == name).map(|l| chat(l.base_url(), None)))
+}
+
+/// All names that can stand before the slash.
+pub fn names(config: &Config) -> impl Iterator<Item = &str> {
+    let built_in = KNOWN.iter().map(|k| k.id).chain(LOCAL.iter().map(|l| l.id)).chain([OFFLINE]);
+    config.providers.keys().map(String::as_str).chain(built_in)
+}
+
+/// Keys are short; what is longer is another file.
+const MAX_KEY: u64 = 64 << 10;
+
+/// Fetches a key from where it lies.
+///
+/// # Errors
+/// [`NoModel`], never with anything of the key in it.
+pub fn fetch_key(provider: &str, source: &KeySource) -> Result<String, NoModel> {
+    let provider = provider.to_owned();
+    match source {
+        KeySource::Env(variable) => {
+            super::variable(variable).ok_or(NoModel::NotSet { provider, variable: variable.clone() })
+        }
+        KeySource::Keyring(_) => Err(NoModel::Keyring { provider }),
+        KeySource::File(file) => {
+            let unreadable = |why: String| NoModel::Unreadable { provider, file: file.clone(), why };
+            match read_key(file) {
+                Ok(key) if key.is_empty() => Err(unreadable("it is empty".into())),
+                Ok(key) => Ok(key),
+                Err(why) => Err(unreadable(why)),
+            }
+        }
+    }
+}
+
+fn read_key(file: &std::path::Path) -> Result<String, String> {
+    let meta = std::fs::metadata(file).map_err(|e| e.to_string())?;
+    if meta.len() > MAX_KEY {
+        return Err("it is larger than 64 KiB".into());
+    }
+    std::fs::read_to_string(file).map(|t| t.trim().to_owned()).map_err(|e| e.to_string())
+}
+
+impl From<NoModel> for crate::report::Report {
+    fn from(error: NoModel) -> Self {
+        Self::new(crate::report::Exit::NoModel, error.to_string(), error.hint())
+    }
+}
+
+/// `AIRLOCK_OFFLINE_SCRIPT`: the file that scripts the offline model, as its options.
+///
+/// # Errors
+/// [`ConfigError::BadVariable`] where the file is not there or is no JSON.
+pub fn offline_script() -> Result<Option<Value>, ConfigError> {
+    const NAME: &str = "AIRLOCK_OFFLINE_SCRIPT";
+    let Some(file) = super::variable(NAME) else { return Ok(None) };
+    let bad = |why: String| ConfigError::BadVariable { name: NAME, why: format!("{file}: {why}") };
+    let text = std::fs::read_to_string(&file).map_err(|e| bad(e.to_string()))?;
+    let script: Value = serde_json::from_str(&text).map_err(|e| bad(format!("not JSON: {e}")))?;
+    Ok(Some(serde_json::json!({ "script": script })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::file::FileConfig;
+    use crate::config::{Overrides, Variables};
+    use std::path::Path;
+
+    fn config(text: &str) -> Config {
+        let file = FileConfig::parse(Path::new("c.toml"), text, None).unwrap();
+        Config::merge(file, None, Variables::default(), Overrides::default())
+    }
+
+    fn target_of(config: &Config, model: &str) -> Result<Target, NoModel> {
+        target(config, &ModelRef::parse(model).unwrap())
+    }
+
+    #[test]
+    fn a_provider_is_configured_known_local_or_offline() {
+        let c = config(
+            "[providers.openai]\nadapter = \"openai-chat\"\nbase_url = \"http://proxy/v1\"\nmodels = [{ id = \"m\", context = 9 }]",
+        );
+        for (model, adapter, base_url, key) in [
+            ("openai/m", "openai-chat", Some("http://proxy/v1"), None),
+            ("groq/x", "openai-chat", Some("https://api.groq.com/openai/v1"), Some("GROQ_API_KEY")),
+            ("ollama/x", "openai-chat", Some("http://127.0.0.1:11434/v1"), None),
+            ("offline/explorer", "offline", None, None),
+        ] {
+            let t = target_of(&c, model).unwrap();
+            assert_eq!((t.adapter.as_str(), t.base_url.as_deref()), (adapter, base_url), "{model}");
+            assert_eq!(t.key, key.map(|k: &str| KeySource::Env(k.into())), "{model}");
+        }
+        assert_eq!(target_of(&c, "openai/m").unwrap().model.map(|m| m.context), Some(9));
+        assert_eq!(target_of(&c, "openai/other").unwrap().model, None);
+    }
+
+    #[test]
+    fn an_unknown_provider_names_the_nearest() {
+        let error = target_of(&config(""), "opnai/m").unwrap_err();
+        assert!(error.to_string().contains("opnai") && error.hint().contains("`openai`"), "{error} {}", error.hint());
+    }
+
+    #[test]
+    fn a_key_that_is_not_there_says_where_it_should_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("key");
+        std::fs::write(&file, " sk-1 \n").unwrap();
+        assert_eq!(fetch_key("p", &KeySource::File(file)), Ok("sk-1".into()));
+        for (source, word) in [
+            (KeySource::Env("AIRLOCK_TEST_NO_SUCH_KEY".into()), "AIRLOCK_TEST_NO_SUCH_KEY"),
+            (KeySource::File(dir.path().join("none")), "none"),
+            (KeySource::Keyring("k".into()), "keyring"),
+        ] {
+            let error = fetch_key("prov", &source).unwrap_err().to_string();
+            assert!(error.contains(word) && error.contains("prov"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `--format json`: one object a line, `{type, timestamp, sessionID, …}`, in the shapes that scripts rely on.
+
+use crate::report::Exit;
+use model::event::{Event, EventSink, RunOutcome};
+use model::id::{PartId, SessionId};
+use model::message::{Part, PartBody};
+use model::permission::{Ask, Reply};
+use model::provider::ProviderFailure;
+use rust_decimal::prelude::ToPrimitive;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Writes a line for each event that has one. A reader that went away ends the writing, not the run.
+pub struct JsonLines<W> {
+    state: Mutex<State<W>>,
+    now_ms: fn() -> u64,
+}
+
+struct State<W> {
+    out: Option<W>,
+    told: HashSet<PartId>,
+}
+
+impl<W: Write + Send> JsonLines<W> {
+    pub fn new(out: W, now_ms: fn() -> u64) -> Self {
+        Self { state: Mutex::new(State { out: Some(out), told: HashSet::new() }), now_ms }
+    }
+
+    /// The last line of a run.
+    pub fn result(&self, session: &SessionId, outcome: &RunOutcome, exit: Exit) {
+        self.write(session, result(outcome, exit));
+    }
+
+    /// A failure that is not the provider's.
+    pub fn internal_error(&self, session: &SessionId, message: &str) {
+        let error = json!({ "kind": "unknown", "message": message, "retryable": false });
+        self.write(session, json!({ "type": "error", "error": error }));
+    }
+
+    fn write(&self, session: &SessionId, line: Value) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(out) = state.out.as_mut() else { return };
+        let text = framed(line, session, (self.now_ms)());
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+            state.out = None;
+        }
+    }
+
+    /// A part is told of once, when it has come to its end.
+    fn is_news(&self, part: &Part) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.told.insert(part.id.clone())
+    }
+}
+
+impl<W: Write + Send> EventSink for JsonLines<W> {
+    fn emit(&self, event: Event) {
+        match event {
+            Event::PartUpdated { part } => {
+                if let Some(kind) = ended(&part.body).filter(|_| self.is_news(&part)) {
+                    self.write(&part.session_id, json!({ "type": kind, "part": *part }));
+                }
+            }
+            Event::Answered { ask, reply } => self.write(&ask.session_id, answered(&ask, reply.as_ref())),
+            Event::Retry { session, attempt, next, error } => self.write(&session, retry(attempt, next, &error)),
+            Event::Failed { session, error } => {
+                self.write(&session, json!({ "type": "error", "error": failure(&error) }));
+            }
+            Event::SessionOpened { .. }
+            | Event::MessageUpdated { .. }
+            | Event::PartDelta { .. }
+            | Event::PartDropped { .. }
+            | Event::Asked { .. }
+            | Event::Finished { .. } => {}
+        }
+    }
+}
+
+fn framed(line: Value, session: &SessionId, now_ms: u64) -> String {
+    let mut framed = json!({ "type": line["type"], "timestamp": now_ms, "sessionID": session });
+    if let (Value::Object(all), Value::Object(line)) = (&mut framed, line) {
+        all.extend(line);
+    }
+    framed.to_string() + "\n"
+}
+
+/// The type of the line for a part that has ended; `None` while it has not, and for parts of a person's message.
+fn ended(body: &PartBody) -> Option<&'static str> {
+    match body {
+        PartBody::Text(p) => p.time.is_some_and(|t| t.end.is_some()).then_some("text"),
+        PartBody::Reasoning(p) => p.time.end.map(|_| "reasoning"),
+        PartBody::Tool(p) => p.state.is_final().then_some("tool_use"),
+        PartBody::StepStart { .. } => Some("step_start"),
+        PartBody::StepFinish(_) => Some("step_finish"),
+        PartBody::File(_) | PartBody::Retry(_) => None,
+    }
+}
+
+fn answered(ask: &Ask, reply: Option<&Reply>) -> Value {
+    let (word, message) = match reply {
+        None => (None, None),
+        Some(Reply::Once) => (Some("once"), None),
+        Some(Reply::Always) => (Some("always"), None),
+        Some(Reply::Reject { message }) => (Some("reject"), message.as_deref()),
+    };
+    let mut line = json!({ "type": "ask", "request": ask, "reply": word });
+    if let Some(message) = message {
+        line["message"] = message.into();
+    }
+    line
+}
+
+/// `next` is the wait in milliseconds.
+fn retry(attempt: u32, next: Duration, error: &ProviderFailure) -> Value {
+    let wait = u64::try_from(next.as_millis()).unwrap_or(u64::MAX);
+    json!({ "type": "retry", "attempt": attempt, "next": wait, "error": failure(error) })
+}
+
+fn failure(error: &ProviderFailure) -> Value {
+    json!({ "kind": error.kind, "message": error.message, "retryable": error.retryable })
+}
+
+fn result(outcome: &RunOutcome, exit: Exit) -> Value {
+    json!({
+        "type": "result",
+        "finish": outcome.finish,
+        "text": outcome.text,
+        "cost": outcome.cost.to_f64().unwrap_or_default(),
+        "tokens": outcome.tokens,
+        "steps": outcome.steps,
+        "exit": exit.code(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

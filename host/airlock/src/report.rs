@@ -1,0 +1,280 @@
+//! How anything that went wrong is told to people, and with which exit code: what was attempted, on what; why; what to do next.
+
+use crate::config::ConfigError;
+use agent::AgentError;
+use model::budget::Limit;
+use model::event::{Ending, RunOutcome};
+use model::provider::{FailureKind, ProviderFailure};
+use model::store::StoreError;
+use runtime::RuntimeError;
+use std::fmt;
+use std::io::Write;
+
+/// The exit codes that scripts rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Well,
+    /// Provider or internal error.
+    Failed,
+    /// Usage, config, or a file that is not there.
+    Usage,
+    /// No model, or no key.
+    NoModel,
+    /// A permission was denied, or nobody could give it.
+    Denied,
+    /// Steps, cost or wall time.
+    Limit,
+    /// The context could not be made to fit.
+    Context,
+    Interrupted,
+}
+
+impl Exit {
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Well => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NoModel => 3,
+            Self::Denied => 4,
+            Self::Limit => 5,
+            Self::Context => 7,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// An error as a person reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What was attempted, on what; and why it did not go.
+    pub what: String,
+    /// What to do next.
+    pub next: String,
+    pub exit: Exit,
+}
+
+impl Report {
+    #[must_use]
+    pub fn new(exit: Exit, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { what: what.into(), next: next.into(), exit }
+    }
+
+    #[must_use]
+    pub fn usage(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, what, next)
+    }
+
+    /// A part of the interface that this version does not have.
+    #[must_use]
+    pub fn not_yet(what: &str) -> Self {
+        Self::usage(format!("{what} is not there yet"), "`airlock --help` lists what this version can do.")
+    }
+
+    /// Something broke that should not.
+    #[must_use]
+    pub fn internal(what: impl Into<String>) -> Self {
+        Self::new(Exit::Failed, what, "If it happens again, set RUST_BACKTRACE=1 and report what is printed.")
+    }
+
+    /// Writes it to stderr. A closed stderr is no reason to fail differently.
+    pub fn print(&self) {
+        let mut err = anstream::stderr().lock();
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        let _ = writeln!(err, "{red}error:{red:#} {}", self.what);
+        if !self.next.is_empty() {
+            let _ = writeln!(err, "  {}", self.next);
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl From<ConfigError> for Report {
+    fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string(), error.hint())
+    }
+}
+
+impl From<StoreError> for Report {
+    fn from(error: StoreError) -> Self {
+        let exit = if matches!(error, StoreError::NoSession(_)) { Exit::Usage } else { Exit::Failed };
+        // The ledger's sentences say what to do next themselves.
+        Self::new(exit, error.to_string(), "")
+    }
+}
+
+impl From<AgentError> for Report {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Store(error) => error.into(),
+            // These say what to do next themselves.
+            AgentError::NothingToAnswer(_) | AgentError::Schema(_) => Self::usage(error.to_string(), ""),
+        }
+    }
+}
+
+impl From<RuntimeError> for Report {
+    fn from(error: RuntimeError) -> Self {
+        let exit = match error {
+            RuntimeError::Compile { .. } | RuntimeError::Engine { .. } => Exit::Failed,
+            _ => Exit::Usage,
+        };
+        // The boundary's sentences say what to do next themselves.
+        Self::new(exit, error.to_string(), "")
+    }
+}
+
+/// The exit code of a run that came to an end of its own.
+#[must_use]
+pub fn exit_of(outcome: &RunOutcome) -> Exit {
+    match &outcome.ending {
+        Ending::Done => Exit::Well,
+        Ending::Failed(failure) => exit_of_failure(failure.kind),
+        Ending::Internal(_) => Exit::Failed,
+        Ending::Denied(_) => Exit::Denied,
+        Ending::Limit(_) => Exit::Limit,
+        Ending::Interrupted => Exit::Interrupted,
+    }
+}
+
+fn exit_of_failure(kind: FailureKind) -> Exit {
+    if kind == FailureKind::ContextOverflow { Exit::Context } else { Exit::Failed }
+}
+
+/// What there is to say about a run that did not end well.
+#[must_use]
+pub fn of_ending(ending: &Ending, model: &str) -> Option<Report> {
+    let exit = |what: String, next: &str, exit| Some(Report::new(exit, what, next));
+    match ending {
+        Ending::Done => None,
+        Ending::Failed(failure) => Some(of_failure(failure, model)),
+        Ending::Internal(why) => Some(Report::internal(format!("the run broke off: {why}"))),
+        Ending::Denied(why) => exit(
+            format!("the run was stopped since an act was not permitted: {why}"),
+            "Allow it with `--allow PERMISSION[:PATTERN]` or a rule in the config, answer on a terminal, or use --yes.",
+            Exit::Denied,
+        ),
+        Ending::Limit(limit) => exit(of_limit(*limit).into(), of_limit_next(*limit), Exit::Limit),
+        Ending::Interrupted => exit(
+            "the run was interrupted; what was done is in the ledger".into(),
+            "`airlock run --continue` goes on from here.",
+            Exit::Interrupted,
+        ),
+    }
+}
+
+fn of_failure(failure: &ProviderFailure, model: &str) -> Report {
+    let what = format!("the model {model} could not be asked: {}", failure.message);
+    Report::new(exit_of_failure(failure.kind), what, next_step(failure.kind))
+}
+
+fn next_step(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Auth => "Check the key: `airlock providers` shows where each one is looked for.",
+        FailureKind::Quota => "The account has nothing left: top it up, or choose another model with --model.",
+        FailureKind::RateLimit | FailureKind::Overloaded => "Wait a while and go on with `airlock run --continue`.",
+        FailureKind::ContextOverflow => "Begin a new session, or choose a model with a larger window.",
+        FailureKind::InvalidRequest => "Check the model's name and the provider's options in the config.",
+        FailureKind::ContentFilter => "The provider refused the content: say it otherwise, or choose another model.",
+        FailureKind::Server => "It is the provider's fault: go on later with `airlock run --continue`.",
+        FailureKind::Transport => "Check that the server runs, its base_url in the config, and the network.",
+        FailureKind::MalformedToolCall => {
+            "The model writes calls that cannot be read: choose another one with --model."
+        }
+        FailureKind::Unknown => "Go on with `airlock run --continue`, or choose another model with --model.",
+    }
+}
+
+fn of_limit(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Steps => "the run was stopped: the limit of steps is reached",
+        Limit::Cost => "the run was stopped: the limit of cost is reached",
+        Limit::Wall => "the run was stopped: the limit of time is reached",
+    }
+}
+
+fn of_limit_next(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Steps => "`airlock run --continue --steps N` goes on with a new allowance.",
+        Limit::Cost => "`airlock run --continue --cost USD` goes on with a new allowance.",
+        Limit::Wall => "`airlock run --continue --wall T` goes on with a new allowance.",
+    }
+}
+
+/// Panics are bugs: one sentence, and the trace only for those who asked for it.
+pub fn install_panic_report() {
+    let wants_trace = std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0");
+    if wants_trace {
+        return;
+    }
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|l| format!(" at {}:{}", l.file(), l.line())).unwrap_or_default();
+        let what = info.payload_as_str().unwrap_or("no message");
+        Report::internal(format!("this is a bug in airlock{place}: {what}")).print();
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::budget::Tokens;
+    use model::message::FinishReason;
+
+    fn failed(kind: FailureKind) -> Ending {
+        Ending::Failed(ProviderFailure { kind, message: "why".into(), retryable: false, retry_after: None })
+    }
+
+    #[test]
+    fn exit_codes_are_those_of_the_interface() {
+        for (ending, code) in [
+            (Ending::Done, 0),
+            (failed(FailureKind::Server), 1),
+            (failed(FailureKind::Auth), 1),
+            (failed(FailureKind::ContextOverflow), 7),
+            (Ending::Internal("x".into()), 1),
+            (Ending::Denied("x".into()), 4),
+            (Ending::Limit(Limit::Steps), 5),
+            (Ending::Limit(Limit::Cost), 5),
+            (Ending::Limit(Limit::Wall), 5),
+            (Ending::Interrupted, 130),
+        ] {
+            let outcome = RunOutcome {
+                ending: ending.clone(),
+                finish: FinishReason::Stop,
+                text: String::new(),
+                cost: 0.into(),
+                tokens: Tokens::default(),
+                steps: 1,
+            };
+            assert_eq!(exit_of(&outcome).code(), code, "{ending:?}");
+            let report = of_ending(&ending, "p/m");
+            assert_eq!(report.as_ref().map_or(0, |r| r.exit.code()), code);
+            assert!(report.is_none_or(|r| !r.what.is_empty() && !r.next.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_file_or_session_that_is_not_there_is_a_matter_of_usage() {
+        let no_home: Report = ConfigError::NoHome.into();
+        assert_eq!(no_home.exit.code(), 2);
+        let gone: Report = StoreError::NoSession(model::id::SessionId::new()).into();
+        assert_eq!(gone.exit.code(), 2);
+        let locked: Report = StoreError::Locked { path: "x".into() }.into();
+        assert_eq!(locked.exit.code(), 1);
+    }
+
+    #[test]
+    fn a_failure_names_the_model_the_reason_and_the_next_step() {
+        let report = of_ending(&failed(FailureKind::Auth), "openai/gpt").unwrap();
+        for word in ["openai/gpt", "why"] {
+            assert!(report.what.contains(word));
+        }
+        assert!(report.next.contains("airlock providers"));
+    }
+}

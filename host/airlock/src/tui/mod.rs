@@ -1,0 +1,210 @@
+//! What a person sees of a run: live on a terminal, plain lines otherwise. The answer goes to stdout, all else to stderr.
+
+pub mod asker;
+mod clean;
+mod diff;
+mod tool_line;
+
+use clean::clean;
+use indicatif::{ProgressBar, ProgressStyle};
+use model::event::{DeltaKind, Event, EventSink};
+use model::id::PartId;
+use model::message::{Part, PartBody, TextPart, ToolPart};
+use model::tool_state::ToolState;
+use std::collections::HashSet;
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Which of the two streams a person looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eyes {
+    /// Text is shown as it comes.
+    pub stdout: bool,
+    /// There is a spinner, and colour.
+    pub stderr: bool,
+}
+
+impl Eyes {
+    #[must_use]
+    pub fn look() -> Self {
+        Self { stdout: std::io::stdout().is_terminal(), stderr: std::io::stderr().is_terminal() }
+    }
+}
+
+/// The screen of one run. Shared by the observer and whoever asks questions, so that nothing writes through a spinner.
+pub struct Screen {
+    eyes: Eyes,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    spinner: Option<ProgressBar>,
+    /// The part whose text is being written, and whether its line is still open.
+    open: Option<PartId>,
+    mid_line: bool,
+    shown: HashSet<PartId>,
+}
+
+impl Screen {
+    #[must_use]
+    pub fn new(eyes: Eyes) -> Self {
+        Self { eyes, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Clears what is live, so that the caller may write whole lines.
+    pub fn rest(&self) {
+        self.state().rest();
+    }
+
+    /// Shows that something is being waited for.
+    pub fn wait(&self, what: &str) {
+        if self.eyes.stderr {
+            self.state().wait(what);
+        }
+    }
+
+    /// A whole line to stderr.
+    pub fn line(&self, line: &str) {
+        let mut state = self.state();
+        state.rest();
+        crate::cli::say(line);
+    }
+
+    /// The answer, unless it was shown while it came.
+    pub fn answer(&self, text: &str) {
+        self.rest();
+        if !self.eyes.stdout && !text.is_empty() {
+            let mut out = std::io::stdout().lock();
+            let end = if text.ends_with('\n') { "" } else { "\n" };
+            // A reader that went away wants no more.
+            let _ = write!(out, "{text}{end}").and_then(|()| out.flush());
+        }
+    }
+
+    fn delta(&self, part: &PartId, kind: DeltaKind, text: &str) {
+        match kind {
+            DeltaKind::Text if self.eyes.stdout => self.state().write(part, text),
+            DeltaKind::Text => {}
+            DeltaKind::Reasoning => self.wait("thinking"),
+        }
+    }
+
+    fn part(&self, part: &Part) {
+        match &part.body {
+            PartBody::Text(text) => self.text(part, text),
+            PartBody::Tool(tool) => self.tool(part, tool),
+            PartBody::StepStart { .. } => self.wait("waiting for the model"),
+            PartBody::Reasoning(_) | PartBody::File(_) | PartBody::StepFinish(_) | PartBody::Retry(_) => {}
+        }
+    }
+
+    fn text(&self, part: &Part, text: &TextPart) {
+        if !self.eyes.stdout || text.time.is_none_or(|t| t.end.is_none()) {
+            return;
+        }
+        let mut state = self.state();
+        if !state.shown.contains(&part.id) {
+            state.write(&part.id, &text.text);
+        }
+        state.rest();
+    }
+
+    fn tool(&self, part: &Part, tool: &ToolPart) {
+        match &tool.state {
+            ToolState::Pending { .. } => {}
+            ToolState::Running { .. } => self.wait(&tool_line::running(tool)),
+            ToolState::Completed { .. } | ToolState::Error { .. } => self.tool_ended(part, tool),
+        }
+    }
+
+    fn tool_ended(&self, part: &Part, tool: &ToolPart) {
+        if !self.state().shown.insert(part.id.clone()) {
+            return;
+        }
+        self.line(&tool_line::ended(tool));
+        if let (true, ToolState::Completed { metadata, .. }) = (self.eyes.stderr, &tool.state) {
+            metadata.get("diff").and_then(|d| d.as_str()).map(diff::coloured).iter().for_each(|d| self.line(d));
+        }
+    }
+
+    fn dropped(&self, part: &Part) {
+        if self.state().open.as_ref() == Some(&part.id) {
+            self.line("(the attempt above was given up)");
+        }
+    }
+}
+
+impl EventSink for Screen {
+    fn emit(&self, event: Event) {
+        match event {
+            Event::PartDelta { part, kind, delta, .. } => self.delta(&part, kind, &delta),
+            Event::PartUpdated { part } => self.part(&part),
+            Event::PartDropped { part } => self.dropped(&part),
+            Event::Retry { attempt, next, error, .. } => {
+                let wait = tool_line::length(u64::try_from(next.as_millis()).unwrap_or(u64::MAX));
+                self.line(&format!("attempt {attempt} failed: {}; trying again in {wait}", clean(&error.message)));
+            }
+            Event::Answered { ask, reply: None } => {
+                self.line(&format!(
+                    "not permitted, nobody to ask: {} {}",
+                    ask.permission,
+                    clean(&ask.patterns.join(", "))
+                ));
+            }
+            Event::SessionOpened { .. }
+            | Event::MessageUpdated { .. }
+            | Event::Asked { .. }
+            | Event::Answered { .. }
+            | Event::Failed { .. } => {}
+            Event::Finished { .. } => self.rest(),
+        }
+    }
+}
+
+impl State {
+    fn rest(&mut self) {
+        if let Some(spinner) = self.spinner.take() {
+            spinner.finish_and_clear();
+        }
+        if std::mem::take(&mut self.mid_line) {
+            // Ends the line of the text that was being written.
+            let _ = std::io::stdout().lock().write_all(b"\n");
+        }
+        self.open = None;
+    }
+
+    fn wait(&mut self, what: &str) {
+        if self.mid_line {
+            return;
+        }
+        let spinner = self.spinner.get_or_insert_with(spinner);
+        spinner.set_message(what.to_owned());
+    }
+
+    fn write(&mut self, part: &PartId, text: &str) {
+        if self.open.as_ref() != Some(part) {
+            self.rest();
+            self.open = Some(part.clone());
+            self.shown.insert(part.clone());
+        }
+        let text = clean(text);
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        self.mid_line = text.chars().next_back().map_or(self.mid_line, |c| c != '\n');
+    }
+}
+
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner:.dim} {wide_msg} {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}

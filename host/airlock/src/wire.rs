@@ -1,0 +1,218 @@
+//! The composition root: the only file that knows every room. It opens them, hands each what it needs, and decides nothing.
+
+use crate::bundled::BUNDLED;
+use crate::cli::{Ground, Yes, say};
+use crate::config::choice::{self, Choice};
+use crate::config::paths::Paths;
+use crate::config::providers::OFFLINE;
+use crate::config::resolve::{self, Target};
+use crate::config::{ConfigError, probe, variable};
+use crate::report::Report;
+use crate::tui::Screen;
+use crate::tui::asker::{Nobody, Person, Ready};
+use agent::gate::{GateOptions, Gatekeeper};
+use agent::{Clock, Job, Ports, RetryPolicy};
+use model::event::EventSink;
+use model::hook::{Hooks, NoHooks};
+use model::permission::Asker;
+use model::profile::Profile;
+use model::provider::{Model, Provider};
+use model::session::Session;
+use model::store::{Store, StoreError};
+use runtime::{Runtime, RuntimeError, RuntimeOptions};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+use store::Ledger;
+use tokio::task::JoinHandle;
+
+/// What a run or a call works with.
+pub struct Rooms {
+    pub ledger: Arc<Ledger>,
+    pub runtime: Arc<Runtime>,
+}
+
+/// Rooms that are being opened.
+pub struct Opening {
+    ledger: JoinHandle<Result<Arc<Ledger>, StoreError>>,
+    runtime: JoinHandle<Result<Arc<Runtime>, RuntimeError>>,
+}
+
+/// The components alone: what is needed to look at them.
+///
+/// # Errors
+/// What keeps them from being loaded.
+pub async fn runtime() -> Result<Arc<Runtime>, Report> {
+    let options = options_of(&Paths::find()?, false);
+    let opened = tokio::task::spawn_blocking(move || Runtime::open(options)).await;
+    Ok(opened.map_err(broke)??)
+}
+
+fn options_of(paths: &Paths, require_sandbox: bool) -> RuntimeOptions {
+    RuntimeOptions {
+        cache_dir: paths.cache.join("compiled"),
+        data_dir: paths.data.clone(),
+        bundled: BUNDLED.to_vec(),
+        on_compile: Some(announce_compiling()),
+        require_sandbox,
+    }
+}
+
+fn broke(error: tokio::task::JoinError) -> Report {
+    Report::internal(format!("the start broke off: {error}"))
+}
+
+/// Opens ledger and runtime, each on a thread of its own.
+#[must_use]
+pub fn open(paths: &Paths, require_sandbox: bool) -> Opening {
+    let data = paths.data.clone();
+    let options = options_of(paths, require_sandbox);
+    Opening {
+        ledger: tokio::task::spawn_blocking(move || Ledger::open(&data)),
+        runtime: tokio::task::spawn_blocking(move || Runtime::open(options)),
+    }
+}
+
+impl Opening {
+    /// # Errors
+    /// What keeps one of them shut.
+    pub async fn ready(self) -> Result<Rooms, Report> {
+        Ok(Rooms { ledger: self.ledger.await.map_err(broke)??, runtime: self.runtime.await.map_err(broke)?? })
+    }
+}
+
+/// Told once: the first start compiles the bundled components, which takes a moment.
+fn announce_compiling() -> Arc<dyn Fn(runtime::CompileNotice) + Send + Sync> {
+    let told = AtomicBool::new(false);
+    Arc::new(move |_| {
+        if !told.swap(true, Ordering::Relaxed) {
+            say("compiling the components for this machine (only once for each version)");
+        }
+    })
+}
+
+/// Which model a run speaks to. Looks for local servers only where nothing names one.
+pub async fn choose(ground: &Ground, profile: &Profile, session: Option<&Session>) -> Choice {
+    let context = choice::Context { session: session.map(|s| &s.model), agent: profile.model.as_ref() };
+    match choice::without_looking(&ground.config, context, |v| variable(v).is_some()) {
+        Some(choice) => choice,
+        None => choice::after_looking(&probe::local_servers().await),
+    }
+}
+
+/// A model behind its adapter.
+pub struct Mind {
+    pub provider: Arc<dyn Provider>,
+    pub model: Model,
+}
+
+/// # Errors
+/// No such provider, no key, no such adapter.
+pub fn mind(ground: &Ground, rooms: &Rooms, choice: &Choice) -> Result<Mind, Report> {
+    let target = resolve::target(&ground.config, &choice.model)?;
+    let info = rooms.runtime.provider_info(&target.adapter)?;
+    let known = || info.models.iter().find(|m| m.id == choice.model.model).cloned();
+    let model = target.model.clone().or_else(known).unwrap_or_else(|| Model::unknown(&choice.model.model));
+    if let Some(source) = &target.key {
+        resolve::fetch_key(&choice.model.provider, source)?;
+    }
+    options(target)?;
+    Err(Report::not_yet(&format!("speaking to {}", model.id)))
+}
+
+fn options(target: Target) -> Result<Option<serde_json::Value>, ConfigError> {
+    let script = if target.adapter == OFFLINE { resolve::offline_script()? } else { None };
+    Ok(script.or(target.options))
+}
+
+/// Who answers the gate's questions.
+#[must_use]
+pub fn asker(yes: Option<Yes>, screen: &Arc<Screen>) -> Arc<dyn Asker> {
+    match yes {
+        Some(yes) => Arc::new(Ready(yes)),
+        None if Person::is_there() => Arc::new(Person::new(screen.clone())),
+        None => Arc::new(Nobody),
+    }
+}
+
+/// Everything that the loop is handed.
+///
+/// # Errors
+/// A ledger that fails, a hook that is not there.
+pub async fn ports(
+    ground: &Ground,
+    rooms: &Rooms,
+    provider: Arc<dyn Provider>,
+    job: &Job,
+    asker: Arc<dyn Asker>,
+    sink: Arc<dyn EventSink>,
+) -> Result<(Ports, Arc<Gatekeeper>), Report> {
+    let gate = gate(ground, rooms, job.policy.clone(), asker, sink.clone()).await?;
+    let hooks: Arc<dyn Hooks> = match ground.config.hooks.as_slice() {
+        [] => Arc::new(NoHooks),
+        names => rooms.runtime.hooks(names)?,
+    };
+    let ports = Ports {
+        provider,
+        tools: rooms.runtime.tools(gate.clone(), rooms.ledger.clone()),
+        hooks,
+        store: rooms.ledger.clone(),
+        gate: gate.clone(),
+        sink,
+        clock: Arc::new(SystemClock),
+    };
+    Ok((ports, gate))
+}
+
+/// The one judge of a run.
+///
+/// # Errors
+/// A ledger that fails.
+pub async fn gate(
+    ground: &Ground,
+    rooms: &Rooms,
+    policy: model::permission::Policy,
+    asker: Arc<dyn Asker>,
+    sink: Arc<dyn EventSink>,
+) -> Result<Arc<Gatekeeper>, Report> {
+    let approvals = rooms.ledger.approvals(&ground.place.worktree).await?;
+    let options = GateOptions { policy, approvals, home: ground.paths.home.clone() };
+    Ok(Gatekeeper::new(options, rooms.ledger.clone(), asker, sink))
+}
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        now_ms()
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+#[must_use]
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The bounds on trying again; `AIRLOCK_RETRY_BASE_MS` shrinks the waits, for tests.
+///
+/// # Errors
+/// A variable that is no number.
+pub fn retry_policy() -> Result<RetryPolicy, ConfigError> {
+    const NAME: &str = "AIRLOCK_RETRY_BASE_MS";
+    let Some(text) = variable(NAME) else { return Ok(RetryPolicy::default()) };
+    let bad = |_| ConfigError::BadVariable { name: NAME, why: format!("`{text}` is no number of milliseconds") };
+    let base = Duration::from_millis(text.parse().map_err(bad)?);
+    Ok(RetryPolicy { base, ..RetryPolicy::default() })
+}
+
+/// How strong the wall around programs is on this machine; `None` where there is none.
+#[must_use]
+pub fn sandbox() -> Option<String> {
+    use runtime::caps::process::{Level, detect};
+    match detect() {
+        Level::None => None,
+        level @ (Level::Partial | Level::Strong | Level::Full) => Some(level.to_string()),
+    }
+}

@@ -1,0 +1,267 @@
+//! Messages, and the rules of pairing: a call is followed by its result, and nothing is empty.
+
+use super::ids::IdMap;
+use crate::dialect::{Dialect, Reasoning};
+use airlock::provider::{self, File, Part, Request, Role, ToolCall, ToolResult};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+#[derive(Serialize)]
+pub struct Message<'a> {
+    role: &'static str,
+    /// Null where an assistant only calls.
+    content: Option<Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<String>,
+}
+
+/// Plain text wherever it will do: small servers know nothing else.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(Cow<'a, str>),
+    Parts(Vec<Value>),
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Called<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+struct Called<'a> {
+    name: &'a str,
+    arguments: Cow<'a, str>,
+}
+
+impl<'a> Message<'a> {
+    fn new(role: &'static str, content: Option<Content<'a>>) -> Self {
+        Self {
+            role,
+            content,
+            reasoning_content: None,
+            reasoning_details: Vec::new(),
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+        }
+    }
+
+    fn text(role: &'static str, text: impl Into<Cow<'a, str>>) -> Self {
+        Self::new(role, Some(Content::Text(text.into())))
+    }
+}
+
+pub fn of(request: &Request, dialect: Dialect) -> Result<Vec<Message<'_>>, String> {
+    let mut writer = Writer::new(dialect);
+    writer.system(&request.system);
+    for message in &request.messages {
+        match message.role {
+            Role::User => writer.user(message)?,
+            Role::Assistant => writer.assistant(message)?,
+            Role::Tool => writer.results(message)?,
+        }
+    }
+    writer.settle();
+    Ok(writer.out)
+}
+
+struct Writer<'a> {
+    out: Vec<Message<'a>>,
+    ids: IdMap,
+    dialect: Dialect,
+    /// Calls that wait for their results, as the wire names them.
+    unanswered: Vec<String>,
+    /// Files of results: no result can carry one here, so they follow in a message of their own.
+    files: Vec<&'a File>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(dialect: Dialect) -> Self {
+        Self { out: Vec::new(), ids: IdMap::new(dialect.ids), dialect, unanswered: Vec::new(), files: Vec::new() }
+    }
+
+    /// One message: many chat templates accept a single one, at the start.
+    fn system(&mut self, blocks: &'a [String]) {
+        let text = joined(blocks.iter().map(String::as_str));
+        if !text.is_empty() {
+            self.out.push(Message::text("system", text));
+        }
+    }
+
+    fn user(&mut self, message: &'a provider::Message) -> Result<(), String> {
+        self.settle();
+        let texts: Vec<&str> = message.parts.iter().filter_map(text).collect();
+        let files: Vec<&File> =
+            message.parts.iter().filter_map(|p| if let Part::File(f) = p { Some(f) } else { None }).collect();
+        if message.parts.iter().any(|p| matches!(p, Part::ToolCall(_) | Part::ToolResult(_))) {
+            return Err("A user's message holds a tool call or its result".into());
+        }
+        self.push_user(&texts, &files);
+        Ok(())
+    }
+
+    fn push_user(&mut self, texts: &[&'a str], files: &[&'a File]) {
+        let content = content(texts, files);
+        let Some(content) = content else { return };
+        let follows_tool = self.out.last().is_some_and(|m| m.role == "tool");
+        if self.dialect.bridge && follows_tool {
+            self.out.push(Message::text("assistant", "Done."));
+        }
+        self.out.push(Message::new("user", Some(content)));
+    }
+
+    fn assistant(&mut self, message: &'a provider::Message) -> Result<(), String> {
+        self.settle();
+        let calls = self.calls(&message.parts);
+        let text = joined(message.parts.iter().filter_map(text));
+        if !text.is_empty() || !calls.is_empty() {
+            self.unanswered = calls.iter().map(|c| c.id.clone()).collect();
+            let content = (!text.is_empty()).then_some(Content::Text(text));
+            let mut out = Message { tool_calls: calls, ..Message::new("assistant", content) };
+            self.replay_reasoning(&message.parts, &mut out);
+            self.out.push(out);
+        }
+        self.results(message)
+    }
+
+    fn replay_reasoning(&self, parts: &'a [Part], out: &mut Message<'a>) {
+        let blocks = parts.iter().filter_map(|p| if let Part::Reasoning(r) = p { Some(r) } else { None });
+        match self.dialect.reasoning {
+            Reasoning::Dropped => {}
+            Reasoning::Content => out.reasoning_content = Some(blocks.map(|r| r.text.as_str()).collect()),
+            Reasoning::Details => {
+                let lists = blocks.filter_map(|r| serde_json::from_str::<Vec<Value>>(r.opaque.as_deref()?).ok());
+                out.reasoning_details = lists.flatten().collect();
+            }
+        }
+    }
+
+    fn calls(&mut self, parts: &'a [Part]) -> Vec<Call<'a>> {
+        let calls = parts.iter().filter_map(|p| if let Part::ToolCall(c) = p { Some(c) } else { None });
+        calls.map(|c| call(c, self.ids.call(&c.id))).collect()
+    }
+
+    fn results(&mut self, message: &'a provider::Message) -> Result<(), String> {
+        for part in &message.parts {
+            match part {
+                Part::ToolResult(result) => self.result(result)?,
+                _ if message.role == Role::Tool => {
+                    return Err("A tool's message holds something that is no result".into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn result(&mut self, result: &'a ToolResult) -> Result<(), String> {
+        let id = self.ids.result(&result.call_id).unwrap_or("");
+        let Some(at) = self.unanswered.iter().position(|u| u == id) else {
+            return Err(format!("The result of `{}` answers no open call ({})", result.name, result.call_id));
+        };
+        let id = self.unanswered.remove(at);
+        self.out.push(Message { tool_call_id: Some(id), ..Message::text("tool", result_text(result)) });
+        self.files.extend(&result.files);
+        Ok(())
+    }
+
+    /// Every call has its result before anything else comes, or the server refuses the conversation for good.
+    fn settle(&mut self) {
+        for id in std::mem::take(&mut self.unanswered) {
+            let text = "Error: the call was interrupted and has no result";
+            self.out.push(Message { tool_call_id: Some(id), ..Message::text("tool", text) });
+        }
+        let files = std::mem::take(&mut self.files);
+        if !files.is_empty() {
+            self.push_user(&["The files that the tools gave:"], &files);
+        }
+    }
+}
+
+fn text(part: &Part) -> Option<&str> {
+    if let Part::Text(text) = part { Some(text).filter(|t| !t.is_empty()).map(String::as_str) } else { None }
+}
+
+fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> Cow<'a, str> {
+    let texts: Vec<&str> = texts.filter(|t| !t.is_empty()).collect();
+    match texts.as_slice() {
+        [one] => Cow::Borrowed(one),
+        many => Cow::Owned(many.join("\n\n")),
+    }
+}
+
+fn content<'a>(texts: &[&'a str], files: &[&File]) -> Option<Content<'a>> {
+    if files.is_empty() {
+        let text = joined(texts.iter().copied());
+        return (!text.is_empty()).then_some(Content::Text(text));
+    }
+    let texts = texts.iter().map(|t| json!({"type": "text", "text": t}));
+    Some(Content::Parts(texts.chain(files.iter().map(|f| file(f))).collect()))
+}
+
+fn file(file: &File) -> Value {
+    let name = file.name.as_deref().unwrap_or("file");
+    let data = || STANDARD.encode(&file.data);
+    match file.mime.as_str() {
+        mime if mime.starts_with("image/") => {
+            json!({"type": "image_url", "image_url": {"url": format!("data:{mime};base64,{}", data())}})
+        }
+        mime @ "application/pdf" => {
+            json!({"type": "file", "file": {"filename": name, "file_data": format!("data:{mime};base64,{}", data())}})
+        }
+        "audio/wav" | "audio/x-wav" => json!({"type": "input_audio", "input_audio": {"data": data(), "format": "wav"}}),
+        "audio/mpeg" | "audio/mp3" => json!({"type": "input_audio", "input_audio": {"data": data(), "format": "mp3"}}),
+        mime => json!({"type": "text", "text": as_text(name, mime, &file.data)}),
+    }
+}
+
+fn as_text(name: &str, mime: &str, data: &[u8]) -> String {
+    match std::str::from_utf8(data) {
+        Ok(text) if mime.starts_with("text/") || mime == "application/json" => format!("{name}:\n{text}"),
+        _ => format!("[The file {name} ({mime}, {} bytes) cannot be shown to this model]", data.len()),
+    }
+}
+
+fn call(call: &ToolCall, id: String) -> Call<'_> {
+    let extra_content = call.opaque.clone().and_then(|o| RawValue::from_string(o).ok());
+    let function = Called { name: &call.name, arguments: arguments(&call.input) };
+    Call { id, kind: "function", function, extra_content }
+}
+
+/// Servers parse the arguments of earlier calls again, and fail the whole request where they are no object.
+fn arguments(input: &str) -> Cow<'_, str> {
+    if serde_json::from_str::<serde_json::Map<String, Value>>(input).is_ok() {
+        return Cow::Borrowed(input);
+    }
+    if input.trim().is_empty() {
+        return Cow::Borrowed("{}");
+    }
+    Cow::Owned(json!({"invalid_arguments": input}).to_string())
+}
+
+/// The protocol has no mark for a failed call: it is said in words, once.
+fn result_text(result: &ToolResult) -> Cow<'_, str> {
+    let text = result.text.as_str();
+    let says_so = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    match (result.is_error, text.trim().is_empty()) {
+        (true, true) => Cow::Borrowed("Error: the call failed without a word"),
+        (false, true) => Cow::Borrowed("(no output)"),
+        (true, false) if !says_so => Cow::Owned(format!("Error: {text}")),
+        _ => Cow::Borrowed(text),
+    }
+}

