@@ -45,6 +45,7 @@
 
 mod hook;
 mod manifest;
+mod number;
 mod tool;
 
 pub mod calls;
@@ -52,6 +53,7 @@ pub mod host;
 pub mod provider;
 pub mod sse;
 
+pub use number::whole;
 pub use hook::{Guard, TextComplete, TextContext, ToolAfter, ToolBefore, ToolView};
 #[doc(hidden)]
 pub use manifest::is_plain;
