@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::path::PathBuf;
 use wasmparser::{Encoding, Parser, Payload};
 
-/// WASI as Rust's standard library needs it for files.
-const STD: [&str; 4] = ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/"];
+/// WASI as the standard library needs it: files, clocks, and a seed for its hash maps.
+const STD: [&str; 5] = ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/"];
 
 /// Name, what it may import beside types, kilobytes at most.
 const COMPONENTS: [(&str, &[&str], usize); 8] = [

@@ -70,13 +70,13 @@ fn from_reader(path: &Path, reader: &mut dyn BufRead, window: Window) -> Result<
 /// Why a page ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    OfFile,
+    File,
     /// As many lines as were wanted; how many there are, if they were counted.
-    OfWindow {
+    Lines {
         total: Option<u64>,
     },
     /// As many bytes as one result may have.
-    OfBytes,
+    Bytes,
 }
 
 /// What is shown.
@@ -100,7 +100,7 @@ impl Page {
             shown: 0,
             cut_lines: 0,
             replaced: false,
-            end: End::OfFile,
+            end: End::File,
         };
         while page.passed < window.offset - 1 {
             if reader.skip_until(b'\n')? == 0 {
@@ -117,11 +117,11 @@ impl Page {
         while let Some(len) = next_line(reader, &mut line)? {
             if self.shown == window.limit {
                 let total = count(reader)?.map(|rest| self.passed + self.shown + 1 + rest);
-                self.end = End::OfWindow { total };
+                self.end = End::Lines { total };
                 return Ok(());
             }
             if !self.push(&line, len) {
-                self.end = End::OfBytes;
+                self.end = End::Bytes;
                 return Ok(());
             }
         }
@@ -152,15 +152,15 @@ impl Page {
     }
 
     fn is_cut(&self) -> bool {
-        self.end != End::OfFile || self.cut_lines > 0
+        self.end != End::File || self.cut_lines > 0
     }
 
     fn foot(&self, window: Window) -> String {
         let last = self.passed + self.shown;
         let mut foot = match self.end {
-            End::OfFile if last == 0 => "(The file is empty.)".to_owned(),
-            End::OfFile => format!("(End of file: {last} lines.)"),
-            End::OfWindow { total } => {
+            End::File if last == 0 => "(The file is empty.)".to_owned(),
+            End::File => format!("(End of file: {last} lines.)"),
+            End::Lines { total } => {
                 let total = total.map_or("many more".to_owned(), |n| n.to_string());
                 format!(
                     "(Truncated: lines {} to {last} of {total}. Use offset {} to read on.)",
@@ -168,7 +168,7 @@ impl Page {
                     last + 1
                 )
             }
-            End::OfBytes => format!(
+            End::Bytes => format!(
                 "(Truncated at {} KiB: lines {} to {last}. Use offset {} to read on.)",
                 MAX_BYTES / 1024,
                 window.offset,

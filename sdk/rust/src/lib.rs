@@ -53,10 +53,10 @@ pub mod host;
 pub mod provider;
 pub mod sse;
 
-pub use number::whole;
 pub use hook::{Guard, TextComplete, TextContext, ToolAfter, ToolBefore, ToolView};
 #[doc(hidden)]
 pub use manifest::is_plain;
+pub use number::whole;
 pub use tool::{
     Annotations, Attachment, CallContext, Scope, ScopeKind, Tool, ToolFailure, ToolOutput, ToolSpec, call_json,
 };

@@ -1,7 +1,7 @@
 //! Whole numbers as JSON Schema has them: `10.0` is an `integer` there, and models write it.
 
-use serde::{Deserialize, Deserializer};
 use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 /// For an optional whole number: `#[serde(default, deserialize_with = "airlock::whole")]`.
 ///
@@ -9,7 +9,11 @@ use serde::de::Error;
 /// Where the number has a fraction, is negative, or is no number.
 pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else { return Ok(None) };
-    number.as_u64().or_else(|| number.as_f64().and_then(exact)).map(Some).ok_or_else(|| D::Error::custom("expected a whole number"))
+    number
+        .as_u64()
+        .or_else(|| number.as_f64().and_then(exact))
+        .map(Some)
+        .ok_or_else(|| D::Error::custom("expected a whole number"))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range and without a fraction")]
