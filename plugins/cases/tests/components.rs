@@ -1,6 +1,8 @@
 //! The built components: what they import, and that they carry a manifest. `AIRLOCK_COMPONENTS` names the folder where they were built;
 //! without it nothing is checked, and that is said.
 
+#![expect(clippy::unwrap_used, reason = "a test's own files")]
+
 use serde_json::Value;
 use std::path::PathBuf;
 use wasmparser::{Encoding, Parser, Payload};

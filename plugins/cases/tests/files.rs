@@ -1,6 +1,8 @@
 //! Field reports about files (area E of the shared cases) through the code that the components run. Where the cases are not there,
 //! nothing is checked, and that is said.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test's own files")]
+
 use airlock::{CallContext, Tool, ToolFailure, ToolOutput, call_json};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
