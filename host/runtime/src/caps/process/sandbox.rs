@@ -179,7 +179,7 @@ impl Sandbox {
     }
 }
 
-/// `/etc`; for root entry by entry, without what only root could read.
+/// `/etc`; for root entry by entry, without what only root could read (listing it is allowed beside).
 fn etc() -> Vec<PathBuf> {
     if !super::sys::is_root() {
         return vec!["/etc".into()];
@@ -242,6 +242,7 @@ impl Sandbox {
             for path in readable.iter().cloned().chain(proc) {
                 rules = allow(rules, &path, AccessFs::from_read(NEWEST))?;
             }
+            rules = allow(rules, Path::new("/etc"), AccessFs::ReadDir.into())?;
             for path in DEVICES {
                 rules = allow(rules, Path::new(path), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev)?;
             }
