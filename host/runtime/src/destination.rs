@@ -34,7 +34,9 @@ impl Destination {
             "echo" => Scheme::Echo,
             "https" => Scheme::Tls,
             "http" if is_local(&base) => Scheme::Local,
-            "http" => return Err("`http` is only for this machine, since it sends everything in clear; use `https`".into()),
+            "http" => {
+                return Err("`http` is only for this machine, since it sends everything in clear; use `https`".into());
+            }
             other => return Err(format!("the scheme `{other}` is not known; use `https`, or `http` on this machine")),
         };
         Ok(Self { text: text.to_owned(), base, scheme })

@@ -95,10 +95,11 @@ fn pool(kind: EngineKind) -> PoolingAllocationConfig {
     let slots = u32::from(kind.slots());
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(slots)
-        .total_core_instances(slots * 4)
+        .total_core_instances(slots * 12)
         .total_memories(slots * 2)
-        .total_tables(slots * 4)
+        .total_tables(slots * 6)
         .total_stacks(slots)
+        .total_gc_heaps(slots)
         .max_core_instances_per_component(40)
         .max_memories_per_component(4)
         .max_tables_per_component(12)

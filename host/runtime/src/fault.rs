@@ -21,6 +21,8 @@ pub enum Fault {
     Cpu(Bounds),
     Wall(Bounds),
     Cancelled,
+    /// No place in the pool, beyond the places that calls wait for: a component of very many parts.
+    Crowded,
     /// More than a result may hold.
     Flood {
         limit: usize,
@@ -51,6 +53,9 @@ impl Fault {
         if error.is::<CpuSpent>() || error.downcast_ref() == Some(&Trap::Interrupt) {
             return Self::Cpu(*bounds);
         }
+        if error.is::<wasmtime::PoolConcurrencyLimitError>() {
+            return Self::Crowded;
+        }
         let root = error.root_cause().to_string();
         if root.contains("hostcall") && root.contains("fuel") {
             return Self::Flood { limit: bounds.output };
@@ -67,7 +72,7 @@ impl Fault {
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::Trap { .. } | Self::Lie(_) => FailureKind::Trap,
-            Self::Memory { .. } | Self::Flood { .. } => FailureKind::Limit,
+            Self::Memory { .. } | Self::Flood { .. } | Self::Crowded => FailureKind::Limit,
             Self::Cpu(_) | Self::Wall(_) => FailureKind::TimedOut,
             Self::Cancelled => FailureKind::Interrupted,
         }
@@ -82,6 +87,7 @@ impl fmt::Display for Fault {
             Self::Memory { limit } => write!(f, "it needed more than its {} MiB of memory", limit >> 20),
             Self::Cpu(b) => write!(f, "it was stopped after {:?} of computing", b.cpu),
             Self::Wall(b) => write!(f, "it was stopped after {:?}", b.wall),
+            Self::Crowded => f.write_str("too many components run at once; try again when others have ended"),
             Self::Cancelled => f.write_str("it was interrupted"),
             Self::Flood { limit } => write!(f, "its result was larger than {} KiB", limit >> 10),
             Self::Lie(what) => write!(f, "its answer breaks the contract: {what}"),

@@ -1,11 +1,11 @@
 //! The chain of configured hooks, with the fault outcome of each point: a gate that fails denies, a transformer that fails
 //! changes nothing.
 
-use crate::open::Runtime;
 use crate::bounds::Bounds;
 use crate::fault::Fault;
 use crate::instance::Call;
 use crate::nobody;
+use crate::open::Runtime;
 use crate::registry::{HookPoint, Plugin};
 use crate::state::CallState;
 use crate::v0_1::{Hook, cut};

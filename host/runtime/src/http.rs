@@ -105,7 +105,9 @@ impl Http {
     fn redirected(&self, response: &reqwest::Response) -> ProviderFailure {
         let to = text(response.headers().get(http::header::LOCATION));
         let at = self.destination.as_str();
-        let message = format!("{at} sends requests on to `{to}`, which is not followed. If that is right, make it the provider's base URL.");
+        let message = format!(
+            "{at} sends requests on to `{to}`, which is not followed. If that is right, make it the provider's base URL."
+        );
         ProviderFailure { kind: FailureKind::InvalidRequest, message, retryable: false, retry_after: None }
     }
 
@@ -113,7 +115,12 @@ impl Http {
         let (at, why) = (self.destination.as_str(), because(error));
         let trust = ["certificate", "handshake", "tls"].iter().any(|w| why.to_lowercase().contains(w));
         if trust {
-            return transport(format!("No trusted connection to {at}: {why}. Check the base URL and the certificates of this machine."), false);
+            return transport(
+                format!(
+                    "No trusted connection to {at}: {why}. Check the base URL and the certificates of this machine."
+                ),
+                false,
+            );
         }
         let hint = match self.destination.scheme {
             Scheme::Local => "Is the server running there?",
@@ -265,4 +272,3 @@ impl Body {
 fn broken(error: &reqwest::Error) -> ProviderFailure {
     transport(format!("The connection broke in the middle of the answer: {}.", because(error)), true)
 }
-

@@ -32,5 +32,5 @@ pub use error::RuntimeError;
 pub use manifest::Manifest;
 pub use open::{Bundled, CompileNotice, Runtime, RuntimeOptions};
 pub use provider::ProviderConfig;
-pub use secret::Secret;
 pub use registry::{HookPoint, PluginInfo, ProviderInfo};
+pub use secret::Secret;

@@ -16,11 +16,14 @@ use model::provider::{EventStream, FailureKind, Provider, ProviderFailure, Reque
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// Bytes of one answer.
 const ANSWER: usize = 256 << 20;
+/// How long the end of the body is waited for once the step is whole.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// What the person's configuration says of a provider.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +49,12 @@ pub struct Adapter {
 impl Adapter {
     /// # Errors
     /// A base URL that cannot be used.
-    pub fn new(runtime: Arc<Runtime>, plugin: Arc<Plugin>, info: &ProviderInfo, config: ProviderConfig) -> Result<Self, RuntimeError> {
+    pub fn new(
+        runtime: Arc<Runtime>,
+        plugin: Arc<Plugin>,
+        info: &ProviderInfo,
+        config: ProviderConfig,
+    ) -> Result<Self, RuntimeError> {
         let url = config.base_url.unwrap_or_else(|| info.base_url.clone());
         let bad = |why| RuntimeError::BaseUrl { provider: config.adapter.clone(), url: url.clone(), why };
         let http = Destination::parse(&url).and_then(Http::new).map_err(bad)?;
@@ -67,19 +75,30 @@ impl Adapter {
     async fn open(&self, request: &Request, cancel: &CancellationToken) -> Result<Answering, ProviderFailure> {
         let slot = self.runtime.codec_slot().await;
         let mut session = self.session(cancel.clone())?;
-        let encoding = Encoding::new(request, self.http.destination().as_str(), self.secrets.names(), self.options.clone());
+        let encoding =
+            Encoding::new(request, self.http.destination().as_str(), self.secrets.names(), self.options.clone());
         let encoded = session.call(|live, store| live.encode(store, &encoding)).map_err(|f| self.failed(&f))?;
         let outgoing = encoded.map_err(|why| invalid(self.secrets.blank(why)))?;
         match self.http.send(outgoing, &self.secrets).await? {
             Reply::Refused(answer) => {
-                let classified = session.call(|live, store| live.classify(store, &answer)).map_err(|f| self.failed(&f))?;
+                let classified =
+                    session.call(|live, store| live.classify(store, &answer)).map_err(|f| self.failed(&f))?;
                 Err(ProviderFailure { message: self.secrets.blank(classified.message), ..classified })
             }
             Reply::Stream { content_type, body } => {
                 let begun = session.call(|live, store| live.begin(store, &request.model, &content_type));
                 begun.map_err(|f| self.failed(&f))?;
                 let name = Arc::clone(&self.plugin.label);
-                Ok(Answering { session, body, name, taken: 0, ended: false, cancel: cancel.clone(), _slot: slot })
+                Ok(Answering {
+                    session,
+                    body,
+                    name,
+                    taken: 0,
+                    finished: false,
+                    ended: false,
+                    cancel: cancel.clone(),
+                    _slot: slot,
+                })
             }
         }
     }
@@ -116,6 +135,8 @@ struct Answering {
     body: Body,
     name: Arc<str>,
     taken: usize,
+    /// The step is whole.
+    finished: bool,
     ended: bool,
     cancel: CancellationToken,
     _slot: Option<OwnedSemaphorePermit>,
@@ -129,15 +150,25 @@ impl Answering {
             let read = tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(interrupted()),
-                read = self.body.read() => read,
+                read = self.read() => read,
             };
             let batch = self.decode(read);
+            self.finished |= batch.iter().any(|e| matches!(e, StreamEvent::StepFinish { .. }));
             self.ended |= batch.iter().any(|e| matches!(e, StreamEvent::Failure(_)));
             if !batch.is_empty() {
                 return Some(batch);
             }
         }
         None
+    }
+
+    /// A server that keeps the line open after the step is whole, or breaks it then, takes nothing away.
+    async fn read(&mut self) -> Result<Option<Bytes>, ProviderFailure> {
+        if !self.finished {
+            return self.body.read().await;
+        }
+        let rest = tokio::time::timeout(LINGER, self.body.read()).await;
+        Ok(rest.ok().and_then(Result::ok).flatten())
     }
 
     fn decode(&mut self, read: Result<Option<Bytes>, ProviderFailure>) -> Vec<StreamEvent> {
@@ -153,7 +184,9 @@ impl Answering {
             }
         };
         match events {
-            Ok(_) if self.taken > ANSWER => vec![StreamEvent::Failure(internal("The answer is larger than 256 MiB.".into()))],
+            Ok(_) if self.taken > ANSWER => {
+                vec![StreamEvent::Failure(internal("The answer is larger than 256 MiB.".into()))]
+            }
             Ok(events) => terminated(events),
             Err(fault) => vec![StreamEvent::Failure(adapter_failed(&self.name, &fault))],
         }

@@ -1,10 +1,10 @@
 //! All tools of all components as one set.
 
-use crate::open::Runtime;
 use crate::bounds::Bounds;
 use crate::caps::Funnel;
 use crate::fault::Fault;
 use crate::instance::Call;
+use crate::open::Runtime;
 use crate::registry::Plugin;
 use crate::state::Setup;
 use crate::v0_1::{RawOutput, cut};

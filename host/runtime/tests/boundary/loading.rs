@@ -52,7 +52,12 @@ async fn a_flipped_byte_is_not_run() {
             bytes[middle] ^= 1;
             std::fs::write(&file, &bytes).unwrap();
             let runtime = Runtime::open(options(stage.home.path(), echo())).unwrap();
-            let fresh = Stage { runtime, workspace: tempfile::tempdir().unwrap(), home: tempfile::tempdir().unwrap(), progress: Arc::default() };
+            let fresh = Stage {
+                runtime,
+                workspace: tempfile::tempdir().unwrap(),
+                home: tempfile::tempdir().unwrap(),
+                progress: Arc::default(),
+            };
             assert!(fresh.run("echo", Answer::Yes).await.is_ok());
             assert_eq!(std::fs::read(&file).unwrap().len(), whole.len(), "made anew");
             assert_ne!(std::fs::read(&file).unwrap(), bytes, "made anew");
@@ -97,7 +102,11 @@ fn broken_components() {
         ("H1e", b"Many thanks, not wasm".to_vec(), &["not WebAssembly"]),
         ("H1f", component[..component.len() - 5].to_vec(), &["damaged"]),
         ("H1g", b"\x7fELF\x02\x01\x01\x00".to_vec(), &["native code"]),
-        ("other", wat(r#"(component (instance $i) (export "airlock:plugin/tool@0.2.0" (instance $i)))"#), &["0.2.0", "0.1"]),
+        (
+            "other",
+            wat(r#"(component (instance $i) (export "airlock:plugin/tool@0.2.0" (instance $i)))"#),
+            &["0.2.0", "0.1"],
+        ),
     ];
     for (id, bytes, parts) in cases {
         let message = error_of(&format!("{id}.wasm"), &bytes);

@@ -88,7 +88,12 @@ async fn the_echo_scheme_needs_no_network() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_goes_out_with_its_secret_and_the_answer_comes_back_as_events() {
-    let server = Server::new(vec![vec![Step::Send(OK), Step::Send(b"one\ntw"), Step::Wait(Duration::from_millis(30)), Step::Send(b"o\n")]]);
+    let server = Server::new(vec![vec![
+        Step::Send(OK),
+        Step::Send(b"one\ntw"),
+        Step::Wait(Duration::from_millis(30)),
+        Step::Send(b"o\n"),
+    ]]);
     let stage = stage();
     let events = stream(&provider(&stage, "codec-lines", Some(&server.base)), "m", "body").await.unwrap();
     assert_eq!(told(&events), ("onetwo".into(), true, None));
@@ -132,7 +137,9 @@ async fn a_server_that_is_not_there() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_is_not_followed() {
-    let server = Server::new(vec![vec![Step::Send(b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/x\r\ncontent-length: 0\r\n\r\n")]]);
+    let server = Server::new(vec![vec![Step::Send(
+        b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/x\r\ncontent-length: 0\r\n\r\n",
+    )]]);
     let failure = fails(&stage(), &server.base, "m").await;
     assert_eq!(failure.kind, FailureKind::InvalidRequest);
     assert!(failure.message.contains("http://127.0.0.1:9/x"), "{failure}");
@@ -140,12 +147,20 @@ async fn a_redirect_is_not_followed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_breaks_keeps_what_came_before() {
-    let server = Server::new(vec![vec![Step::Send(CHUNKED), Step::Send(b"4\r\none\n\r\n"), Step::Wait(Duration::from_millis(50)), Step::Reset]]);
+    let server = Server::new(vec![vec![
+        Step::Send(CHUNKED),
+        Step::Send(b"4\r\none\n\r\n"),
+        Step::Wait(Duration::from_millis(50)),
+        Step::Reset,
+    ]]);
     let stage = stage();
     let events = stream(&provider(&stage, "codec-lines", Some(&server.base)), "m", "x").await.unwrap();
     let (text, finished, failure) = told(&events);
     let failure = failure.unwrap();
-    assert_eq!((text.as_str(), finished, failure.kind, failure.retryable), ("one", false, FailureKind::Transport, true));
+    assert_eq!(
+        (text.as_str(), finished, failure.kind, failure.retryable),
+        ("one", false, FailureKind::Transport, true)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,6 +172,17 @@ async fn dropping_the_stream_ends_the_connection() {
     assert!(stream.next().await.is_some());
     drop(stream);
     assert!(server.was_left(Duration::from_secs(2)));
+}
+
+/// A step that is whole is not held up by a server that does not close.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_is_kept_open_does_not_hold_up_the_step() {
+    let server = Server::new(vec![vec![Step::Send(CHUNKED), Step::Send(b"4\r\none\n\r\n"), Step::UntilGone]]);
+    let stage = Stage::new(&[("codec-done", codec("codec-done"))]);
+    let begun = Instant::now();
+    let events = stream(&provider(&stage, "codec-done", Some(&server.base)), "m", "x").await.unwrap();
+    assert_eq!(told(&events), (String::new(), true, None));
+    assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,6 +223,7 @@ fn a_provider_must_import_nothing() {
 #[test]
 fn a_base_url_must_be_safe() {
     let stage = stage();
-    let error = stage.runtime.provider(config("codec-lines", Some("http://api.example.com"))).err().unwrap().to_string();
+    let error =
+        stage.runtime.provider(config("codec-lines", Some("http://api.example.com"))).err().unwrap().to_string();
     assert!(error.contains("codec-lines") && error.contains("http://api.example.com"), "{error}");
 }

@@ -58,7 +58,8 @@ fn request(stream: &TcpStream) -> String {
     while !head.ends_with("\r\n\r\n") {
         reader.read_line(&mut head).unwrap();
     }
-    let length = head.to_lowercase().lines().find_map(|l| l.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
+    let length =
+        head.to_lowercase().lines().find_map(|l| l.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     head + &String::from_utf8(body).unwrap()
