@@ -38,7 +38,7 @@ const BUNDLED: &[(&str, Kind)] = &[
     ("offline", Kind::Pure),
     ("openai-chat", Kind::Pure),
     ("read", Kind::Acting),
-    ("redact", Kind::Acting),
+    ("redact", Kind::Pure),
     ("todowrite", Kind::Acting),
     ("write", Kind::Acting),
 ];
