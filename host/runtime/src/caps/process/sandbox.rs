@@ -5,6 +5,10 @@
 //! * **Change**: [`Sandbox::writable`] and a temporary folder of the call's own. No device nodes are made.
 //! * **Nothing else**: no other part of the home folder, so neither keys nor the files of other programs.
 //!
+//! A folder *above* the workspace cannot be read either: where the workspace lies inside a larger project whose manifest a tool looks
+//! for (a cargo workspace, say), that project's root is the folder to name. Where namespaces work and nothing allowed lies below
+//! `/tmp`, the temporary folder is also what the program sees as `/tmp`; elsewhere `/tmp` cannot be written.
+//!
 //! Where namespaces work, secret places inside an allowed folder (a workspace that is the home folder, say) are hidden as well,
 //! sockets under `/run` are out of reach, `.git/hooks` and `.git/config` of a workspace are read-only if they are there, and
 //! modes, owners and times of files outside cannot be changed. **Without namespaces these four do not hold**: Landlock cannot
