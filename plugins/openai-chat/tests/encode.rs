@@ -1,4 +1,5 @@
 //! Requests: a table of bodies, and a law that holds for every conversation.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use airlock::provider::{
     File, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice, ToolDecl, ToolResult,
