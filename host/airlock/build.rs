@@ -38,7 +38,7 @@ const BUNDLED: &[(&str, Kind)] = &[
     ("offline", Kind::Pure),
     ("openai-chat", Kind::Pure),
     ("read", Kind::Acting),
-    ("redact", Kind::Acting),
+    ("redact", Kind::Pure),
     ("todowrite", Kind::Acting),
     ("write", Kind::Acting),
 ];
@@ -117,15 +117,21 @@ impl Places {
         of_kind.filter(|name| self.plugin(name).join("Cargo.toml").is_file())
     }
 
-    /// Sources only: a target folder that lies beside them changes at each build.
+    /// Sources only: a target folder that lies beside them changes at each build. A component that is not there yet counts as changed.
     fn watch(&self) {
-        let plugins = BUNDLED.iter().flat_map(|(name, _)| ["Cargo.toml", "src"].map(|f| self.plugin(name).join(f)));
+        let manifests = BUNDLED.iter().map(|(name, _)| self.plugin(name).join("Cargo.toml"));
         let workspace = ["Cargo.toml", "Cargo.lock"].map(|f| self.root.join("plugins").join(f));
         let sdk = ["Cargo.toml", "build.rs", "src"].map(|f| self.root.join("sdk/rust").join(f));
         let contract = [self.root.join("wit/v0.1"), self.root.join("host/airlock/build.rs")];
-        for path in plugins.chain(workspace).chain(sdk).chain(contract) {
+        for path in manifests.chain(self.crates()).chain(workspace).chain(sdk).chain(contract) {
             println!("cargo::rerun-if-changed={}", path.display());
         }
+    }
+
+    /// Manifest and sources of every crate beside the components: they share some.
+    fn crates(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = fs::read_dir(self.root.join("plugins")).into_iter().flatten().flatten().map(|e| e.path());
+        folders.flat_map(|f| [f.join("Cargo.toml"), f.join("src")]).filter(|f| f.exists())
     }
 }
 

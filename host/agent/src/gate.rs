@@ -289,6 +289,11 @@ fn with_needs(metadata: Value, open: &[Need]) -> Value {
 
 #[async_trait]
 impl Gate for Gatekeeper {
+    fn blocked(&self) -> Option<Denial> {
+        // The inherent one: the loop sees the gate through its port only.
+        Gatekeeper::blocked(self)
+    }
+
     fn decide(&self, actor: &Actor, act: &Act) -> Action {
         let approvals = self.state().approvals.clone();
         let needs = self.needs(actor, std::slice::from_ref(act));

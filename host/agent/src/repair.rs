@@ -69,29 +69,24 @@ fn end(span: &mut Span, now: u64) -> bool {
 mod tests {
     use super::*;
     use crate::testing::history::{assistant, reasoning, running, text, user};
+    use crate::transcript::Transcript;
 
-    fn apply(history: &mut [WithParts], changes: Vec<Change>) {
-        for change in changes {
-            match change {
-                Change::Message(info) => {
-                    history.iter_mut().find(|m| m.info.id() == info.id()).unwrap().info = info;
-                }
-                Change::Part(part) => {
-                    let parts = history.iter_mut().flat_map(|m| &mut m.parts);
-                    *parts.into_iter().find(|p| p.id == part.id).unwrap() = part;
-                }
-                Change::Session(_) => panic!("a repair leaves the session alone"),
-            }
-        }
+    fn apply(history: Vec<WithParts>, changes: &[Change]) -> Vec<WithParts> {
+        let mut transcript = Transcript::new(history);
+        changes.iter().for_each(|c| transcript.apply(c));
+        transcript.messages().to_vec()
     }
 
     #[test]
     fn everything_open_is_closed_once() {
         let mut open = assistant(|m| m.time.completed = None);
         open.parts = vec![reasoning("hm", None), text("half", true), running("write")];
-        let mut history = vec![user("go"), open];
+        // A part belongs to its message.
+        let id = open.info.id().clone();
+        open.parts.iter_mut().for_each(|p| p.message_id = id.clone());
+        let history = vec![user("go"), open];
         let changes = repair(&history, 77);
-        apply(&mut history, changes);
+        let history = apply(history, &changes);
 
         let Message::Assistant(info) = &history[1].info else { panic!() };
         assert_eq!(info.time.completed, Some(77));

@@ -1,5 +1,6 @@
 //! What a run is given besides the words of its prompt: text on standard input, and files.
 
+use crate::cli::say;
 use crate::report::Report;
 use agent::Prompt;
 use base64::Engine;
@@ -7,9 +8,13 @@ use base64::engine::general_purpose::STANDARD;
 use model::message::FilePart;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 /// Largest file or standard input.
 const MAX: u64 = 10 << 20;
+/// How long standard input may stay open before a person is told.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Puts the words, what stands on standard input, and the files together.
 ///
@@ -79,7 +84,9 @@ fn standard_input() -> Result<Option<String>, Report> {
         return Ok(None);
     }
     let mut bytes = Vec::new();
+    let waiting = tell_if_waiting();
     let read = stdin.lock().take(MAX + 1).read_to_end(&mut bytes);
+    drop(waiting);
     let bad = |why: String| Report::usage(format!("standard input cannot be used: {why}"), "Give a file with --file.");
     match read {
         // Closed from the start: there is nothing to append.
@@ -90,6 +97,17 @@ fn standard_input() -> Result<Option<String>, Report> {
             Ok(Some(text.trim_end().to_owned()).filter(|t| !t.is_empty()))
         }
     }
+}
+
+/// A pipe that nobody closes would be waited for in silence. Dropping what is returned ends the watch.
+fn tell_if_waiting() -> SyncSender<()> {
+    let (over, watch) = sync_channel(0);
+    std::thread::spawn(move || {
+        if watch.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            say("waiting for the end of standard input (`< /dev/null` where there is nothing to append)");
+        }
+    });
+    over
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     report::install_panic_report();
+    start_log();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(told) => return usage(&told),
@@ -30,6 +31,13 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// `AIRLOCK_LOG=debug` (or `runtime=trace,…`) writes the host's log to stderr; without it there is none.
+fn start_log() {
+    if let Some(filter) = config::variable("AIRLOCK_LOG") {
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    }
 }
 
 /// Help and version go to stdout with 0, mistakes to stderr with 2.

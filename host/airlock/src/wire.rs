@@ -19,7 +19,7 @@ use model::profile::Profile;
 use model::provider::{Model, Provider};
 use model::session::Session;
 use model::store::{Store, StoreError};
-use runtime::{Runtime, RuntimeError, RuntimeOptions};
+use runtime::{ProviderConfig, Runtime, RuntimeError, RuntimeOptions, Secret};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -113,11 +113,18 @@ pub fn mind(ground: &Ground, rooms: &Rooms, choice: &Choice) -> Result<Mind, Rep
     let info = rooms.runtime.provider_info(&target.adapter)?;
     let known = || info.models.iter().find(|m| m.id == choice.model.model).cloned();
     let model = target.model.clone().or_else(known).unwrap_or_else(|| Model::unknown(&choice.model.model));
-    if let Some(source) = &target.key {
-        resolve::fetch_key(&choice.model.provider, source)?;
-    }
-    options(target)?;
-    Err(Report::not_yet(&format!("speaking to {}", model.id)))
+    let secret = match &target.key {
+        None => None,
+        Some(source) => Some(resolve::fetch_key(&choice.model.provider, source)?),
+    };
+    let name = info.secrets.first().cloned().unwrap_or_else(|| "key".into());
+    let config = ProviderConfig {
+        adapter: target.adapter.clone(),
+        base_url: target.base_url.clone(),
+        secrets: secret.map(|value| (name, Secret::new(value))).into_iter().collect(),
+        options: options(target)?,
+    };
+    Ok(Mind { provider: rooms.runtime.provider(config)?, model })
 }
 
 fn options(target: Target) -> Result<Option<serde_json::Value>, ConfigError> {

@@ -153,6 +153,12 @@ impl CallGrant {
     pub fn covers_write(&self, path: &Path) -> bool {
         self.writes.iter().any(|p| p == path)
     }
+
+    /// A file that may be made may have its folders made.
+    #[must_use]
+    pub fn covers_folder(&self, path: &Path) -> bool {
+        self.writes.iter().any(|p| p.starts_with(path))
+    }
 }
 
 #[cfg(test)]
@@ -185,5 +191,6 @@ mod tests {
         assert_eq!(g.covers_read(Path::new("/w/srcx")), Coverage::Outside);
         assert_eq!(g.covers_read(Path::new("/w/a")), Coverage::Named);
         assert!(g.covers_write(Path::new("/w/a")) && !g.covers_write(Path::new("/w/src")));
+        assert!(g.covers_folder(Path::new("/w")) && !g.covers_folder(Path::new("/w/src")));
     }
 }

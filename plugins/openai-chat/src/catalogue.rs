@@ -1,7 +1,7 @@
 //! What is known of OpenAI's models. Others work as well: their limits and prices come from the user's config.
 //!
-//! Prices as of 2026-06, from OpenAI's price list (developers.openai.com/api/docs/pricing) as quoted in public catalogues; limits from the
-//! models' pages there.
+//! Prices as of 2026-06, second-hand: OpenAI's list (developers.openai.com/api/docs/pricing) as public catalogues quote it. Limits as
+//! commonly published, not checked against the models' own pages: where they matter, set `models` in the config, which wins.
 
 use airlock::provider::{ModelInfo, Price};
 

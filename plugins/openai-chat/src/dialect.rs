@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// What an encoder has to know of a server. Each field can be set in the provider's options, under `dialect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    pub max_tokens: MaxTokens,
+    pub max_tokens: Limit,
     pub ids: Ids,
     pub reasoning: Reasoning,
     pub schema: Schema,
@@ -25,9 +25,11 @@ pub struct Dialect {
 /// Name of the limit of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MaxTokens {
-    MaxTokens,
-    MaxCompletionTokens,
+pub enum Limit {
+    #[serde(rename = "max_tokens")]
+    Common,
+    #[serde(rename = "max_completion_tokens")]
+    Completion,
     /// `max_completion_tokens` for the reasoning models, which refuse the other.
     ByModel,
 }
@@ -70,7 +72,7 @@ pub enum Auth {
 }
 
 const COMMON: Dialect = Dialect {
-    max_tokens: MaxTokens::MaxTokens,
+    max_tokens: Limit::Common,
     ids: Ids::Any,
     reasoning: Reasoning::Dropped,
     schema: Schema::JsonSchema,
@@ -83,9 +85,8 @@ const COMMON: Dialect = Dialect {
 };
 
 const OPENAI: Dialect =
-    Dialect { max_tokens: MaxTokens::ByModel, fixed_temperature: true, cache_key: true, store: true, ..COMMON };
-const AZURE: Dialect =
-    Dialect { max_tokens: MaxTokens::ByModel, fixed_temperature: true, auth: Auth::ApiKey, ..COMMON };
+    Dialect { max_tokens: Limit::ByModel, fixed_temperature: true, cache_key: true, store: true, ..COMMON };
+const AZURE: Dialect = Dialect { max_tokens: Limit::ByModel, fixed_temperature: true, auth: Auth::ApiKey, ..COMMON };
 /// Unknown fields are an error there.
 const MISTRAL: Dialect = Dialect { ids: Ids::Nine, stream_options: false, bridge: true, ..COMMON };
 const DEEPSEEK: Dialect = Dialect { reasoning: Reasoning::Content, schema: Schema::JsonObject, ..COMMON };
@@ -123,7 +124,7 @@ impl Dialect {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Overrides {
-    max_tokens: Option<MaxTokens>,
+    max_tokens: Option<Limit>,
     ids: Option<Ids>,
     reasoning: Option<Reasoning>,
     schema: Option<Schema>,

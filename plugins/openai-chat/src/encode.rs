@@ -3,7 +3,7 @@
 //! What stays the same from step to step comes first in the body, messages in order after it, so that a server that caches by prefix
 //! finds the longest one.
 
-use crate::dialect::{Auth, Dialect, MaxTokens, Schema, is_reasoning_model};
+use crate::dialect::{Auth, Dialect, Limit, Schema, is_reasoning_model};
 use airlock::provider::{Header, HttpRequest, Request, ToolChoice, ToolDecl};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -122,10 +122,10 @@ impl Body<'_> {
 
     fn limit_name(&self) -> &'static str {
         match self.dialect.max_tokens {
-            MaxTokens::MaxTokens => "max_tokens",
-            MaxTokens::MaxCompletionTokens => "max_completion_tokens",
-            MaxTokens::ByModel if is_reasoning_model(&self.request.model) => "max_completion_tokens",
-            MaxTokens::ByModel => "max_tokens",
+            Limit::Common => "max_tokens",
+            Limit::Completion => "max_completion_tokens",
+            Limit::ByModel if is_reasoning_model(&self.request.model) => "max_completion_tokens",
+            Limit::ByModel => "max_tokens",
         }
     }
 

@@ -1,17 +1,37 @@
-//! The tool `read`.
+//! The tool `read`: text files by lines, folders, images and PDFs.
 
-use airlock::{CallContext, ScopeKind, Tool, ToolFailure, ToolOutput, ToolSpec};
+mod folder;
+mod sniff;
+mod text;
+
+use airlock::{Attachment, CallContext, ScopeKind, Tool, ToolFailure, ToolOutput, ToolSpec};
 use serde::Deserialize;
 use serde_json::json;
+use sniff::Content;
+use std::fs::File;
+use std::io::{self, Read as _, Seek};
+use std::path::Path;
+use text::Window;
+use textfile::Kind;
 
-/// Reads a file.
+/// Lines or entries in one result, unless fewer are asked for.
+const MAX_LINES: u64 = 2000;
+/// Bytes of an image or PDF.
+const MAX_ATTACHED: u64 = 5 << 20;
+
+/// Reads a file or folder.
+#[derive(Debug)]
 pub struct Read;
 
 /// Arguments of [`Read`].
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Input {
-    file_path: String,
+    pub file_path: String,
+    #[serde(default, deserialize_with = "airlock::whole")]
+    pub offset: Option<u64>,
+    #[serde(default, deserialize_with = "airlock::whole")]
+    pub limit: Option<u64>,
 }
 
 impl Tool for Read {
@@ -20,18 +40,69 @@ impl Tool for Read {
     fn spec() -> ToolSpec {
         let schema = json!({
             "type": "object",
-            "properties": { "filePath": { "type": "string", "description": "Path of the file or folder" } },
+            "properties": {
+                "filePath": { "type": "string", "description": "Path of the file or folder" },
+                "offset": { "type": "integer", "minimum": 0, "description": "First line to read, from 1" },
+                "limit": { "type": "integer", "minimum": 1, "description": "Number of lines, 2000 at most" },
+            },
             "required": ["filePath"],
         });
-        ToolSpec::new("read", "Reads a file.", schema).read_only().scope("filePath", ScopeKind::FsRead)
+        let description = "Reads a file. Each line comes as `N: text`, N being its number; it is no part of the file. \
+            At most 2000 lines or 50 KiB; the end of the result says how to read on. \
+            Of a folder it lists the names. Images and PDFs are shown to you as they are.";
+        ToolSpec::new("read", description, schema).read_only().scope("filePath", ScopeKind::FsRead)
     }
 
     fn call(context: &CallContext, input: Input) -> Result<ToolOutput, ToolFailure> {
         let path = context.path(&input.file_path);
-        let text =
-            std::fs::read_to_string(&path).map_err(|e| ToolFailure::io(&format!("read {}", path.display()), &e))?;
-        Ok(ToolOutput::text(text).titled(input.file_path))
+        let limit = input.limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES);
+        let window = Window { offset: input.offset.unwrap_or(1).max(1), limit };
+        let failed = |e: io::Error| ToolFailure::io(&format!("read {}", path.display()), &e);
+        let output = match textfile::kind(&path).map_err(failed)? {
+            Kind::Nothing => Err(textfile::missing(&path)),
+            Kind::Other => Err(ToolFailure::InvalidInput(format!("{} is not a regular file", path.display()))),
+            Kind::Folder => folder::list(&path, window),
+            Kind::File { len } => file(&path, len, window),
+        };
+        output.map(|output| output.titled(input.file_path))
     }
 }
 
-airlock::tool_plugin! { Read; "fs": { "/": "ro" } }
+fn file(path: &Path, len: u64, window: Window) -> Result<ToolOutput, ToolFailure> {
+    let failed = |e: io::Error| ToolFailure::io(&format!("read {}", path.display()), &e);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut sample = Vec::new();
+    file.by_ref().take(sniff::SAMPLE).read_to_end(&mut sample).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    match sniff::sniff(path, &sample) {
+        Content::Attached(mime) => attached(path, file, len, mime),
+        Content::Binary => Err(ToolFailure::InvalidInput(format!(
+            "{} is a binary file. Use a program to look into it.",
+            path.display()
+        ))),
+        Content::Utf16 => text::read_utf16(path, window),
+        Content::Text => text::read(path, file, window),
+    }
+}
+
+fn attached(path: &Path, file: File, len: u64, mime: &str) -> Result<ToolOutput, ToolFailure> {
+    if len > MAX_ATTACHED {
+        let text = format!("{} is too large to be shown: {len} bytes, {MAX_ATTACHED} at most.", path.display());
+        return Err(ToolFailure::Failed(text));
+    }
+    let mut data = Vec::new();
+    file.take(MAX_ATTACHED)
+        .read_to_end(&mut data)
+        .map_err(|e| ToolFailure::io(&format!("read {}", path.display()), &e))?;
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+    let mut output =
+        ToolOutput::text(if mime == "application/pdf" { "PDF read." } else { "Image read." }).with("truncated", false);
+    output.attachments.push(Attachment { mime: mime.into(), name, data });
+    Ok(output)
+}
+
+// A result may hold an image, and counting the lines of a large file takes its time.
+airlock::tool_plugin! { Read; "fs": { "/": "ro" }, "limits": { "output": 8388608, "cpu_ms": 30000 } }
+
+#[cfg(test)]
+mod tests;

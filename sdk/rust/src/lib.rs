@@ -45,6 +45,7 @@
 
 mod hook;
 mod manifest;
+mod number;
 mod tool;
 
 pub mod calls;
@@ -55,6 +56,7 @@ pub mod sse;
 pub use hook::{Guard, TextComplete, TextContext, ToolAfter, ToolBefore, ToolView};
 #[doc(hidden)]
 pub use manifest::is_plain;
+pub use number::whole;
 pub use tool::{
     Annotations, Attachment, CallContext, Scope, ScopeKind, Tool, ToolFailure, ToolOutput, ToolSpec, call_json,
 };

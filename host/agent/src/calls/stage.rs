@@ -16,6 +16,7 @@ use model::tool::{ProgressSink, ToolAttachment, ToolCall, ToolFailure, ToolOutpu
 use model::tool_state::{Attachment, Done, Metadata};
 use serde_json::{Map, Value, json};
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -187,17 +188,18 @@ async fn permit(prepared: Prepared, bench: &Bench, cancel: &CancellationToken) -
     let metadata = json!({ "tool": prepared.tool_name(), "input": prepared.input });
     match bench.gate.permit(&actor, &acts, metadata, cancel).await {
         Ok(()) => Ok(Permitted { prepared, grant }),
-        Err(denial) => Err(denied(prepared.tool_name(), &acts, denial)),
+        Err(denial) => Err(denied(prepared.tool_name(), &acts, &bench.session.worktree, denial)),
     }
 }
 
 /// A rule's no and a no with a reason are for the model to read; a bare no, or silence, is for the person to settle.
-fn denied(tool: &str, acts: &[Act], denial: Denial) -> Refused {
+fn denied(tool: &str, acts: &[Act], worktree: &Path, denial: Denial) -> Refused {
     let what = acts.iter().map(|a| in_words(tool, a)).collect::<Vec<_>>().join(", ");
     let kind = if denial == Denial::Cancelled { FailureKind::Interrupted } else { FailureKind::Denied };
     let failure = ToolFailure::new(kind, format!("Not permitted to {what}: {denial}."));
     let blocked = blocks(&denial).then(|| {
-        let flags = acts.iter().map(|a| format!("--allow '{}'", rule(tool, a))).collect::<Vec<_>>().join(" ");
+        let rules = acts.iter().flat_map(|a| rules(tool, a, worktree));
+        let flags = rules.map(|r| format!("--allow '{r}'")).collect::<Vec<_>>().join(" ");
         format!("{tool} was not permitted to {what}: {denial}; {flags} would permit it")
     });
     Refused { failure, metadata: Metadata::new(), blocked }
@@ -223,15 +225,19 @@ fn in_words(tool: &str, act: &Act) -> String {
     }
 }
 
-/// The rule, as `--allow` takes it, that would permit the act.
-fn rule(tool: &str, act: &Act) -> String {
+/// The rules, as `--allow` takes them, that would permit the act.
+fn rules(tool: &str, act: &Act, worktree: &Path) -> Vec<String> {
+    let place = |permission: &str, path: &Path| {
+        let outside = (!path.starts_with(worktree)).then(|| "external_directory".to_owned());
+        outside.into_iter().chain([permission.to_owned()]).collect()
+    };
     match act {
-        Act::Call { .. } => tool.to_owned(),
-        Act::Read { .. } => "read".to_owned(),
-        Act::Write { .. } => "edit".to_owned(),
-        Act::Shell { line, .. } => format!("bash:{line}"),
-        Act::Exec { argv, .. } => format!("bash:{}", argv.join(" ")),
-        Act::Other { permission, .. } => permission.clone(),
+        Act::Call { .. } => vec![tool.to_owned()],
+        Act::Read { path } => place("read", path),
+        Act::Write { path } => place("edit", path),
+        Act::Shell { line, .. } => vec![format!("bash:{line}")],
+        Act::Exec { argv, .. } => vec![format!("bash:{}", argv.join(" "))],
+        Act::Other { permission, .. } => vec![permission.clone()],
     }
 }
 

@@ -1,6 +1,6 @@
 //! `airlock config show|check`. A secret is shown as the place where it lies, never as itself.
 
-use super::{Format, Ground, Listing, print, print_json};
+use super::{Format, Ground, Listing, print, print_json, say};
 use crate::config::Said;
 use crate::config::file::{KeySource, ProviderEntry};
 use crate::report::Report;
@@ -27,6 +27,7 @@ pub fn main(command: &ConfigCommand) -> Result<(), Report> {
 fn check(args: &Listing) -> Result<(), Report> {
     let ground = Ground::of(args)?;
     ground.print_notices();
+    ground.config.not_yet().iter().for_each(|n| say(n));
     let files: Vec<String> = ground.config.files.iter().map(|f| f.display().to_string()).collect();
     match args.format {
         Format::Json => print_json(&json!({ "ok": true, "files": files, "notices": ground.config.notices })),

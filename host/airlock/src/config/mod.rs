@@ -164,6 +164,18 @@ impl Config {
         Policy { layers: std::iter::once(defaults).chain(self.layers.iter().cloned()).chain(tail).collect() }
     }
 
+    /// What is said and has no effect in this version.
+    #[must_use]
+    pub fn not_yet(&self) -> Vec<&'static str> {
+        let told = |is: bool, what| is.then_some(what);
+        let small = "small_model has no effect yet: it is for titles and summaries by a model";
+        let secrets = "[secrets] has no effect yet: it is for tools with network access";
+        [told(self.small_model.is_some(), small), told(!self.secrets.is_empty(), secrets)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
     /// The rules of files and flags, for `config show`.
     pub fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
         let files = self.layers.iter().flat_map(|l| l.rules.iter().map(move |r| (l.origin.as_str(), r)));

@@ -58,7 +58,7 @@ impl Person {
 impl Asker for Person {
     async fn ask(&self, ask: &Ask, cancel: &CancellationToken) -> Option<Reply> {
         let _turn = self.turn.lock().await;
-        self.screen.rest();
+        let _hold = self.screen.hold();
         say(&question(ask));
         loop {
             prompt();

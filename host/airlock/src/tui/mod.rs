@@ -45,6 +45,8 @@ struct State {
     open: Option<PartId>,
     mid_line: bool,
     shown: HashSet<PartId>,
+    /// A person is typing: nothing live may move the line.
+    held: bool,
 }
 
 impl Screen {
@@ -60,6 +62,15 @@ impl Screen {
     /// Clears what is live, so that the caller may write whole lines.
     pub fn rest(&self) {
         self.state().rest();
+    }
+
+    /// Clears what is live and keeps it away until the hold is dropped.
+    #[must_use]
+    pub fn hold(&self) -> Hold<'_> {
+        let mut state = self.state();
+        state.rest();
+        state.held = true;
+        Hold(self)
     }
 
     /// Shows that something is being waited for.
@@ -140,6 +151,15 @@ impl Screen {
     }
 }
 
+/// A person has the screen.
+pub struct Hold<'a>(&'a Screen);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.0.state().held = false;
+    }
+}
+
 impl EventSink for Screen {
     fn emit(&self, event: Event) {
         match event {
@@ -180,7 +200,7 @@ impl State {
     }
 
     fn wait(&mut self, what: &str) {
-        if self.mid_line {
+        if self.mid_line || self.held {
             return;
         }
         let spinner = self.spinner.get_or_insert_with(spinner);

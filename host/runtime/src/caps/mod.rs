@@ -110,6 +110,14 @@ impl Funnel {
         self.permit(Act::Write { path: real.into() }, Value::Null).await
     }
 
+    /// May a folder be made at this real path? The folders of a file that the call may write are part of writing it.
+    ///
+    /// # Errors
+    /// [`Refused`], with the reason kept.
+    pub async fn make_folder(&self, real: &Path) -> Result<(), Refused> {
+        if self.grant.covers_folder(real) { Ok(()) } else { self.write(real).await }
+    }
+
     /// May this shell line run here?
     ///
     /// # Errors

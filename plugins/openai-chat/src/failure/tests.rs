@@ -98,7 +98,8 @@ fn an_error_in_a_stream_has_a_kind() {
 #[test]
 fn the_wait_is_read_where_it_is_given() {
     let date = ("Date", "Sun, 29 Nov 2026 20:00:00 GMT");
-    let table: &[(&[(&str, &str)], &str, Option<u64>)] = &[
+    type Row<'a> = (&'a [(&'a str, &'a str)], &'a str, Option<u64>);
+    let table: &[Row<'_>] = &[
         (&[("Retry-After-Ms", "250"), ("retry-after", "9")], "", Some(250)),
         (&[("retry-after", "2")], "", Some(2000)),
         (&[("retry-after", "0.5")], "", Some(500)),

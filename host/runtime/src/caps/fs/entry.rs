@@ -198,7 +198,10 @@ impl State {
             if takes_away(end.op) {
                 self.funnel.read(&end.spot.path).await?;
             }
-            self.funnel.write(&end.spot.path).await?;
+            match end.op {
+                Op::MakeFolder => self.funnel.make_folder(&end.spot.path).await?,
+                _ => self.funnel.write(&end.spot.path).await?,
+            }
         }
         match ends.iter().find(|end| end.spot.has_moved()) {
             Some(end) => Err(self.moved(&end.spot.path)),

@@ -135,7 +135,7 @@ pub(super) fn folder_beneath(dir: impl AsFd, path: &str) -> Result<OwnedFd> {
 
 fn resolve(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd> {
     let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
-    let inside = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let inside = bounds(dir)? | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..RESOLVE_ATTEMPTS {
         match openat2(dir, path, flags, Mode::empty(), inside) {
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -144,6 +144,12 @@ fn resolve(dir: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd> {
         }
     }
     Err(Errno::BUSY)
+}
+
+/// A path stays below its mount. Where the mount is the root of all, an absolute link leads nowhere else: it is followed.
+fn bounds(dir: BorrowedFd<'_>) -> Result<ResolveFlags> {
+    let is_root = real(dir)?.as_os_str() == "/";
+    Ok(if is_root { ResolveFlags::IN_ROOT } else { ResolveFlags::BENEATH })
 }
 
 /// The kernel's own name of what is open: no lexical guess.

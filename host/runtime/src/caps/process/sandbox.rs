@@ -5,6 +5,10 @@
 //! * **Change**: [`Sandbox::writable`] and a temporary folder of the call's own. No device nodes are made.
 //! * **Nothing else**: no other part of the home folder, so neither keys nor the files of other programs.
 //!
+//! A folder *above* the workspace cannot be read either: where the workspace lies inside a larger project whose manifest a tool looks
+//! for (a cargo workspace, say), that project's root is the folder to name. Where namespaces work and nothing allowed lies below
+//! `/tmp`, the temporary folder is also what the program sees as `/tmp`; elsewhere `/tmp` cannot be written.
+//!
 //! Where namespaces work, secret places inside an allowed folder (a workspace that is the home folder, say) are hidden as well,
 //! sockets under `/run` are out of reach, `.git/hooks` and `.git/config` of a workspace are read-only if they are there, and
 //! modes, owners and times of files outside cannot be changed. **Without namespaces these four do not hold**: Landlock cannot
@@ -179,7 +183,7 @@ impl Sandbox {
     }
 }
 
-/// `/etc`; for root entry by entry, without what only root could read.
+/// `/etc`; for root entry by entry, without what only root could read (listing it is allowed beside).
 fn etc() -> Vec<PathBuf> {
     if !super::sys::is_root() {
         return vec!["/etc".into()];
@@ -242,6 +246,7 @@ impl Sandbox {
             for path in readable.iter().cloned().chain(proc) {
                 rules = allow(rules, &path, AccessFs::from_read(NEWEST))?;
             }
+            rules = allow(rules, Path::new("/etc"), AccessFs::ReadDir.into())?;
             for path in DEVICES {
                 rules = allow(rules, Path::new(path), AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev)?;
             }

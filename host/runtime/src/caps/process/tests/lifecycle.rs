@@ -229,7 +229,7 @@ async fn a_program_that_cannot_be_run_fails_at_once() {
     for walls in levels() {
         let place = Place::new(walls);
         let file = place.path("work/not-a-program");
-        std::fs::write(&file, [0x7f, 1, 2, 3]).unwrap();
+        std::fs::write(&file, "#!/no/such/interpreter\n").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
         let begun = Instant::now();
         let started = place.start(place.command(Target::Argv(vec!["./not-a-program".into()])));
