@@ -127,7 +127,7 @@ fn grafted(module: &str) -> Vec<u8> {
                 (func (export "list") (result i32) i32.const 0))
             (core instance $i (instantiate $m))
             (func $list (result (list string))
-                (canon lift (core func $i "list") (memory $i "memory")))
+                (canon lift (core func $i "list") (memory (core memory $i "memory"))))
             (func $call (canon lift (core func $i "call")))
             (instance $tool (export "list" (func $list)) (export "call" (func $call)))
             (export "airlock:plugin/tool@0.1.0" (instance $tool)))"#
