@@ -16,12 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use wasmtime::Engine;
 use wasmtime::component::{Component, InstancePre, Linker};
 
+type Held = Arc<Once<Component>>;
+
 pub struct Loader {
     engines: Engines,
     vault: Option<Vault>,
     linker: Once<Arc<Linker<CallState>>>,
     /// Without a vault: what was compiled to be described is not compiled again to be run.
-    held: Mutex<HashMap<(Digest, EngineKind), Arc<Once<Component>>>>,
+    held: Mutex<HashMap<(Digest, EngineKind), Held>>,
 }
 
 impl Loader {
