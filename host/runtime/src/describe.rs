@@ -84,12 +84,13 @@ fn tools(loader: &Loader, name: &str, pre: InstancePre<CallState>) -> Result<Vec
     }
 }
 
-/// Runs a future to its end whatever the caller's thread is doing: opening the runtime is no asynchronous act.
+/// Runs a future to its end whatever the caller's thread is doing: opening the runtime is no asynchronous act, but may happen
+/// inside one, where an executor can neither block nor be dropped.
 fn alone<T: Send>(future: impl Future<Output = T> + Send) -> std::io::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let run = || Ok(tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(future));
     std::thread::scope(|scope| {
-        let spawned = std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(future))?;
-        spawned.join().map_err(|_| std::io::Error::other("the host failed while it listed the tools"))
+        let spawned = std::thread::Builder::new().spawn_scoped(scope, run)?;
+        spawned.join().map_err(|_| std::io::Error::other("the host failed while it listed the tools"))?
     })
 }
 

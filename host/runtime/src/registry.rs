@@ -196,5 +196,5 @@ fn about_file(digest: &Digest) -> String {
 }
 
 pub(crate) fn unlinkable(name: &str, error: &wasmtime::Error) -> RuntimeError {
-    RuntimeError::Unlinkable { name: name.into(), why: error.root_cause().to_string() }
+    RuntimeError::Unlinkable { name: name.into(), why: format!("{error:#}") }
 }

@@ -104,7 +104,7 @@ async fn a_request_goes_out_with_its_secret_and_the_answer_comes_back_as_events(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_outside_2xx_is_classified_without_secrets() {
-    let refused = b"HTTP/1.1 429 Too Many\r\nretry-after: 7\r\ncontent-length: 24\r\n\r\nkey sk-0123456789 is slow";
+    let refused = b"HTTP/1.1 429 Too Many\r\nretry-after: 7\r\ncontent-length: 25\r\n\r\nkey sk-0123456789 is slow";
     let server = Server::new(vec![vec![Step::Send(refused)]]);
     let failure = fails(&stage(), &server.base, "m").await;
     assert_eq!(failure.kind, FailureKind::RateLimit);
