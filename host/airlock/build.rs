@@ -77,11 +77,9 @@ fn build() -> Done<()> {
     places.watch();
     let mut made = Vec::new();
     for kind in [Kind::Acting, Kind::Pure] {
-        let names: Vec<&str> = places.present(kind).collect();
-        if !names.is_empty() {
-            need_target(kind.target())?;
-            compile(&places, kind, &names)?;
-        }
+        let names = places.of_kind(kind)?;
+        need_target(kind.target())?;
+        compile(&places, kind, &names)?;
         for name in names {
             embed(&places, kind, name)?;
             made.push(name);
@@ -112,18 +110,20 @@ impl Places {
         self.root.join("plugins").join(name)
     }
 
-    fn present(&self, kind: Kind) -> impl Iterator<Item = &'static str> {
-        let of_kind = BUNDLED.iter().filter(move |(_, k)| *k == kind).map(|(name, _)| *name);
-        of_kind.filter(|name| self.plugin(name).join("Cargo.toml").is_file())
+    fn of_kind(&self, kind: Kind) -> Done<Vec<&'static str>> {
+        let names: Vec<&str> = BUNDLED.iter().filter(|(_, k)| *k == kind).map(|(name, _)| *name).collect();
+        match names.iter().find(|name| !self.plugin(name).join("Cargo.toml").is_file()) {
+            Some(name) => Err(format!("plugins/{name} is not there; the checkout is not whole")),
+            None => Ok(names),
+        }
     }
 
-    /// Sources only: a target folder that lies beside them changes at each build. A component that is not there yet counts as changed.
+    /// Sources only: a target folder that lies beside them changes at each build.
     fn watch(&self) {
-        let manifests = BUNDLED.iter().map(|(name, _)| self.plugin(name).join("Cargo.toml"));
         let workspace = ["Cargo.toml", "Cargo.lock"].map(|f| self.root.join("plugins").join(f));
         let sdk = ["Cargo.toml", "build.rs", "src"].map(|f| self.root.join("sdk/rust").join(f));
         let contract = [self.root.join("wit/v0.1"), self.root.join("host/airlock/build.rs")];
-        for path in manifests.chain(self.crates()).chain(workspace).chain(sdk).chain(contract) {
+        for path in self.crates().chain(workspace).chain(sdk).chain(contract) {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }

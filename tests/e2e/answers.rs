@@ -111,7 +111,7 @@ fn without_any_model_the_offline_explorer_answers_honestly() {
     home.file("src/frog.txt", "quack\n");
     let run = home.airlock(&["run", "--model", "offline/explorer", "What is in this folder?"]).exits(0);
     assert!(run.stdout.contains("README.md") && run.stdout.contains("A pond"), "{}", run.stdout);
-    assert!(run.stdout.contains("not a model"), "{}", run.stdout);
+    assert!(run.stdout.contains("not a language model"), "{}", run.stdout);
 }
 
 #[test]

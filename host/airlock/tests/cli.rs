@@ -1,5 +1,7 @@
 //! The built binary where it needs no model and no component.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

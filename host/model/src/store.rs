@@ -46,6 +46,8 @@ pub trait Store: Send + Sync {
     async fn sessions(&self, limit: usize) -> Result<Vec<SessionSummary>, StoreError>;
     /// The newest root session that was started in `directory`.
     async fn latest(&self, directory: &Path) -> Result<Option<Session>, StoreError>;
+    /// # Errors
+    /// [`StoreError::Busy`] while a run works on it: a session is not taken away from under a run.
     async fn delete(&self, id: &SessionId) -> Result<(), StoreError>;
     /// The whole history, in order.
     async fn history(&self, id: &SessionId) -> Result<Vec<WithParts>, StoreError>;

@@ -54,10 +54,11 @@ impl Tool for Bash {
         let title: String = input.command.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect();
         let timeout_ms = input.timeout.unwrap_or(DEFAULT_TIMEOUT_MS).clamp(1, MAX_TIMEOUT_MS);
         let mut child = host::spawn(command(input, timeout_ms)).map_err(not_started)?;
-        let mut last = Instant::now();
+        // The first output is told at once: a line that is interrupted soon after has shown what it printed.
+        let mut last: Option<Instant> = None;
         let (tail, exit) = run(&mut child, |tail| {
-            if last.elapsed() >= PROGRESS_EVERY {
-                last = Instant::now();
+            if last.is_none_or(|at| at.elapsed() >= PROGRESS_EVERY) {
+                last = Some(Instant::now());
                 host::progress(None, Some(&json!({ "output": tail.recent() })));
             }
         });

@@ -132,11 +132,8 @@ async fn export(args: &OneArgs) -> Result<(), Report> {
 
 async fn delete(args: &OneArgs) -> Result<(), Report> {
     let id = parse_id(&args.id)?;
-    let ledger = ledger().await?;
-    // A session that another run works on is not taken away from under it.
-    let claim = ledger.claim(&id).await?;
-    ledger.delete(&id).await?;
-    drop(claim);
+    // The ledger itself sees to it that a session is not taken away from under a run.
+    ledger().await?.delete(&id).await?;
     match args.format {
         Format::Json => print_json(&json!({ "deleted": id })),
         Format::Text => print(&format!("deleted {id}\n")),

@@ -5,6 +5,7 @@ use super::handle::{Follow, Handle, Kind};
 use super::open::followed;
 use super::{Failure, Fd, View, again, handle};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use std::path::Path;
 use wasmtime::component::Resource;
 use wasmtime_wasi::OpenMode;
 use wasmtime_wasi::filesystem::{self as wasi, Descriptor};
@@ -184,10 +185,13 @@ impl HostDirectoryEntryStream for View<'_> {
 }
 
 impl View<'_> {
-    /// What a path leads to, if the rules let it be known of without asking.
+    /// What a path leads to, if the rules let it be known of without asking. Whoever may list a folder may know what lies in it,
+    /// also of a file that it may not read: else a listing would end at the first such file.
     fn know(&self, fd: &Fd, follow: Follow, path: &str) -> Result<Handle, Failure> {
         let handle = Handle::beneath(&*self.dir(fd)?.dir, path, follow)?;
-        if self.state.funnel.may_read_silently(&handle.real()?) { Ok(handle) } else { Err(Failure::Refused) }
+        let real = handle.real()?;
+        let may = |path: &Path| self.state.funnel.may_read_silently(path);
+        if may(&real) || real.parent().is_some_and(may) { Ok(handle) } else { Err(Failure::Refused) }
     }
 
     /// As a descriptor that can be asked about, and nothing else; the caller deletes it.
