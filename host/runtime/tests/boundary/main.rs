@@ -1,5 +1,7 @@
 //! The boundary against guests that misbehave: one a behaviour, from `tests/guests`.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "what a test stands on fails with it")]
+
 mod guests;
 mod hooks;
 mod loading;
