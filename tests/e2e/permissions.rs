@@ -92,3 +92,35 @@ fn an_untrusted_workspace_may_narrow_but_not_widen() {
     let _ = home.run(&["--yes", "Write."]);
     assert!(!home.work().join("a.txt").exists());
 }
+
+/// Started in a folder of a repository, what lies elsewhere in the repository is still inside.
+#[test]
+fn a_repository_is_inside_as_a_whole() {
+    let calls =
+        [("c1", "grep", json!({"pattern": "marker", "path": ".."})), ("c2", "read", json!({"filePath": "../top.txt"}))];
+    let server = ModelServer::start([Reply::calls(&calls), Reply::text("ok")]);
+    let home = Home::with_model(&server.base_url());
+    home.file(".git/HEAD", "ref: refs/heads/main\n");
+    home.file("top.txt", "marker one\n");
+    home.file("other/deep.txt", "marker two\n");
+    home.file("sub/here.txt", "");
+    let mut command = home.command(&["run", "--format", "json", "Look."]);
+    command.current_dir(home.work().join("sub"));
+    let _ = support::home::finish(command, b"").exits(0);
+    let requests = server.finish();
+    let found = requests[1].result("c1").unwrap_or_default();
+    assert!(found.contains("marker one") && found.contains("marker two"), "{found}");
+    assert!(requests[1].result("c2").is_some_and(|t| t.contains("marker one")));
+}
+
+#[test]
+fn a_hook_that_is_configured_masks_what_looks_like_a_key() {
+    let key = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF";
+    let server = ModelServer::start([Reply::calls(&[("c1", "read", json!({"filePath": "a.txt"}))]), Reply::text("ok")]);
+    let home = Home::with_model(&server.base_url());
+    home.config(&format!("hooks = [\"redact\"]\n{}", support::home::model_config(&server.base_url())));
+    home.file("a.txt", format!("token = {key}\n"));
+    let _ = home.run(&["Read."]).exits(0);
+    let said = server.secrets(&[key]).finish()[1].result("c1").unwrap_or_default();
+    assert!(said.contains("token") && !said.contains(key), "{said}");
+}

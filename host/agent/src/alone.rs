@@ -45,6 +45,7 @@ pub async fn call_alone(
         tool: spec.name.clone(),
         input,
         workspace: directory,
+        worktree: actor.worktree,
         grant: surveyed.grant,
         now_ms,
     };

@@ -84,8 +84,10 @@ pub struct ToolCall {
     pub tool: String,
     /// Fits the tool's schema.
     pub input: Value,
-    /// Where relative paths start, and what is mounted.
+    /// Where relative paths start, and what is mounted. Real and absolute, as `worktree`.
     pub workspace: PathBuf,
+    /// What counts as inside: the root of the repository, else the workspace.
+    pub worktree: PathBuf,
     pub grant: CallGrant,
     pub now_ms: u64,
 }

@@ -134,9 +134,9 @@ impl Runtime {
         &self.plugins
     }
 
-    /// The walls around programs that work in this workspace; what the host keeps is hidden from them.
-    pub(crate) fn sandbox(&self, workspace: &Path) -> Sandbox {
-        let mut sandbox = Sandbox::new(workspace, &self.data_dir.join("outputs"));
+    /// The walls around programs that work in this worktree; what the host keeps is hidden from them.
+    pub(crate) fn sandbox(&self, worktree: &Path) -> Sandbox {
+        let mut sandbox = Sandbox::new(worktree, &self.data_dir.join("outputs"));
         sandbox.hidden = vec![self.data_dir.clone()];
         sandbox.require = self.require_sandbox;
         sandbox

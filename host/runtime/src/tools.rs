@@ -134,7 +134,7 @@ impl Job {
             call: call.call.clone(),
             agent: call.agent.clone(),
             tool: call.tool.clone(),
-            worktree: call.workspace.clone(),
+            worktree: call.worktree.clone(),
         };
         let (gate, journal) = (Arc::clone(&self.gate), Arc::clone(&self.journal));
         Funnel::new(actor, call.grant.clone(), gate, journal, self.cancel.clone())
@@ -148,7 +148,7 @@ impl Job {
             grant: Arc::clone(&self.plugin.grant),
             workspace: self.call.workspace.clone(),
             bounds: Bounds::TOOL.with(&self.plugin.grant.limits),
-            sandbox: Arc::new(self.runtime.sandbox(&self.call.workspace)),
+            sandbox: Arc::new(self.runtime.sandbox(&self.call.worktree)),
         }
     }
 }

@@ -256,6 +256,7 @@ async fn execute(
         tool: prepared.tool_name().to_owned(),
         input: prepared.input.clone(),
         workspace: bench.session.directory.clone(),
+        worktree: bench.session.worktree.clone(),
         grant,
         now_ms: bench.clock.now_ms(),
     };

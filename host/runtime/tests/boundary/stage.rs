@@ -62,6 +62,7 @@ impl Stage {
             tool: tool.into(),
             input,
             workspace: self.workspace.path().canonicalize().unwrap(),
+            worktree: self.workspace.path().canonicalize().unwrap(),
             grant: CallGrant::default(),
             now_ms: 7,
         }
