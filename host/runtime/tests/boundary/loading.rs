@@ -154,7 +154,8 @@ fn start_functions_that_misbehave_do_no_harm() {
                 (i32.ne (table.grow (ref.null func) (i32.const 100000)) (i32.const -1))))) (start $s)",
             "",
         ),
-        ("loop", "(func $s (loop $l (br $l))) (start $s)", "of computing"),
+        // By its computing or, on a machine with much to do, by the clock.
+        ("loop", "(func $s (loop $l (br $l))) (start $s)", "it was stopped after"),
     ] {
         let message = error_of(&format!("{id}.wasm"), &grafted(module));
         assert!(message.contains(&format!("{id}.wasm")) && message.contains(part), "{id}: {message}");
