@@ -18,6 +18,7 @@ const MAX_PARTS: usize = 4096;
 
 /// What is to be done to the message, in order.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a batch has a handful of effects, taken one by one")]
 pub(crate) enum Effect {
     /// A new part at the end.
     Open(Part),

@@ -19,8 +19,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     report::install_panic_report();
     start_log();
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    // Said once, for as long as the process lives: tasks may refer to it.
+    let cli: &'static Cli = match Cli::try_parse() {
+        Ok(cli) => Box::leak(Box::new(cli)),
         Err(told) => return usage(&told),
     };
     let exit = match dispatch(&cli.command) {
@@ -48,7 +49,7 @@ fn usage(told: &clap::Error) -> ExitCode {
 }
 
 /// Commands that only read files need no runtime.
-fn dispatch(command: &Command) -> Result<Exit, Report> {
+fn dispatch(command: &'static Command) -> Result<Exit, Report> {
     let well = |()| Exit::Well;
     match command {
         Command::Agents(args) => cli::agents::main(args).map(well),
@@ -63,14 +64,17 @@ fn dispatch(command: &Command) -> Result<Exit, Report> {
     }
 }
 
-/// Two threads carry the work: the model and the tools wait far more than they compute.
-fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
+/// Two threads carry the work: the model and the tools wait far more than they compute. The command itself is a task like the
+/// connections and calls that it talks to: between tasks of one thread a message costs no switch of threads.
+fn block_on<T: Send + 'static>(work: impl Future<Output = Result<T, Report>> + Send + 'static) -> Result<T, Report> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|e| Report::internal(format!("the threads could not be started: {e}")))?;
-    let result = runtime.block_on(work);
+    let task = runtime.spawn(work);
+    let broke = |e: tokio::task::JoinError| Report::internal(format!("the command broke off: {e}"));
+    let result = runtime.block_on(task).map_err(broke).flatten();
     // A thread that still waits for a line of the terminal must not hold up the end.
     runtime.shutdown_background();
     result

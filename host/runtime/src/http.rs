@@ -241,18 +241,27 @@ impl Body {
             return Ok(None);
         }
         match timeout(SILENCE, self.pieces.next()).await {
-            Ok(Some(Ok(first))) => Ok(Some(self.gather(first))),
+            Ok(Some(Ok(first))) => Ok(Some(self.gather(first).await)),
             Ok(Some(Err(error))) => Err(broken(&error)),
             Ok(None) => Ok(None),
             Err(_) => Err(transport(format!("The answer stopped: nothing came for {SILENCE:?}."), true)),
         }
     }
 
-    /// Adds what is there already: a push costs the same for one event as for a hundred.
-    fn gather(&mut self, first: Bytes) -> Bytes {
+    /// Adds what has arrived already: a push costs the same for one event as for a hundred. The connection is a task of its own
+    /// that hands over one piece at a time: it gets its turn before the line counts as empty.
+    async fn gather(&mut self, first: Bytes) -> Bytes {
         let mut all: Option<Vec<u8>> = None;
+        let mut waited = false;
         while all.as_ref().map_or(first.len(), Vec::len) < READ {
-            match self.pieces.next().now_or_never() {
+            let piece = self.pieces.next().now_or_never();
+            if piece.is_none() && !waited {
+                waited = true;
+                tokio::task::yield_now().await;
+                continue;
+            }
+            waited = false;
+            match piece {
                 None => break,
                 Some(None) => {
                     self.ended = true;

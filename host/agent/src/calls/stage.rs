@@ -60,20 +60,21 @@ pub(crate) enum Outcome {
 /// A call that will not run, and why.
 pub(crate) struct Refused {
     pub failure: ToolFailure,
-    pub metadata: Metadata,
+    /// Boxed: most refusals have none, and a result is handed on by value.
+    pub metadata: Box<Metadata>,
     blocked: Option<String>,
 }
 
 impl From<ToolFailure> for Refused {
     fn from(failure: ToolFailure) -> Self {
-        Self { failure, metadata: Metadata::new(), blocked: None }
+        Self { failure, metadata: Box::default(), blocked: None }
     }
 }
 
 impl From<Refused> for Settled {
     fn from(refused: Refused) -> Self {
         let Refused { failure, metadata, blocked } = refused;
-        Self { outcome: Outcome::Failed { kind: failure.kind, message: failure.message, metadata }, blocked }
+        Self { outcome: Outcome::Failed { kind: failure.kind, message: failure.message, metadata: *metadata }, blocked }
     }
 }
 
@@ -154,7 +155,7 @@ pub(crate) fn broken(raw: &str, problem: &str) -> Refused {
     );
     let mut metadata = Metadata::new();
     metadata.insert("raw".into(), Value::String(quote.to_owned()));
-    Refused { failure: ToolFailure::new(FailureKind::InvalidInput, text), metadata, blocked: None }
+    Refused { failure: ToolFailure::new(FailureKind::InvalidInput, text), metadata: Box::new(metadata), blocked: None }
 }
 
 fn tail(text: &str, bytes: usize) -> &str {
@@ -202,7 +203,7 @@ fn denied(tool: &str, acts: &[Act], worktree: &Path, denial: Denial) -> Refused 
         let flags = rules.map(|r| format!("--allow '{r}'")).collect::<Vec<_>>().join(" ");
         format!("{tool} was not permitted to {what}: {denial}; {flags} would permit it")
     });
-    Refused { failure, metadata: Metadata::new(), blocked }
+    Refused { failure, metadata: Box::default(), blocked }
 }
 
 fn blocks(denial: &Denial) -> bool {

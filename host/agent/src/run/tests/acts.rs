@@ -182,7 +182,9 @@ async fn progress_is_shown_but_not_at_every_word() {
     assert!((2..=6).contains(&shown), "{shown}");
 }
 
-fn denying(denial: Denial) -> Box<dyn Fn(&Act) -> Result<(), Denial> + Send + Sync> {
+type Verdict = Box<dyn Fn(&Act) -> Result<(), Denial> + Send + Sync>;
+
+fn denying(denial: Denial) -> Verdict {
     Box::new(move |act| if matches!(act, Act::Write { .. }) { Err(denial.clone()) } else { Ok(()) })
 }
 

@@ -5,7 +5,6 @@ use super::handle::{Follow, Handle, Kind};
 use super::open::followed;
 use super::{Failure, Fd, View, again, handle};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
-use std::path::Path;
 use wasmtime::component::Resource;
 use wasmtime_wasi::OpenMode;
 use wasmtime_wasi::filesystem::{self as wasi, Descriptor};
@@ -93,14 +92,15 @@ impl HostDescriptor for View<'_> {
     }
 
     async fn stat_at(&mut self, fd: Fd, follow: PathFlags, path: String) -> FsResult<DescriptorStat> {
-        let known = self.known_of(&fd, followed(follow), &path)?;
+        let handle = self.know(&fd, followed(follow), &path)?;
+        let known = self.lend(&fd, handle)?;
         let stat = self.inner.stat(again(&known)).await;
         self.inner.table.delete(known)?;
         stat
     }
 
     async fn metadata_hash_at(&mut self, fd: Fd, follow: PathFlags, path: String) -> FsResult<MetadataHashValue> {
-        let known = self.known_of(&fd, followed(follow), &path)?;
+        let known = self.listed(&fd, followed(follow), &path)?;
         let hash = self.inner.metadata_hash(again(&known)).await;
         self.inner.table.delete(known)?;
         hash
@@ -185,20 +185,29 @@ impl HostDirectoryEntryStream for View<'_> {
 }
 
 impl View<'_> {
-    /// What a path leads to, if the rules let it be known of without asking. Whoever may list a folder may know what lies in it,
-    /// also of a file that it may not read: else a listing would end at the first such file.
+    /// What a path leads to, if the rules let it be known of without asking.
     fn know(&self, fd: &Fd, follow: Follow, path: &str) -> Result<Handle, Failure> {
         let handle = Handle::beneath(&*self.dir(fd)?.dir, path, follow)?;
+        if self.state.funnel.may_read_silently(&handle.real()?) { Ok(handle) } else { Err(Failure::Refused) }
+    }
+
+    /// As [`Self::know`], and for what lies in a folder that may be listed: libraries ask for the hash of each entry of a listing,
+    /// and the listing would end at the first file that may not be read.
+    fn listed(&mut self, fd: &Fd, follow: Follow, path: &str) -> Result<Fd, Failure> {
+        let handle = Handle::beneath(&*self.dir(fd)?.dir, path, follow)?;
         let real = handle.real()?;
-        let may = |path: &Path| self.state.funnel.may_read_silently(path);
-        if may(&real) || real.parent().is_some_and(may) { Ok(handle) } else { Err(Failure::Refused) }
+        let may = |path: &std::path::Path| self.state.funnel.may_read_silently(path);
+        if !may(&real) && !real.parent().is_some_and(may) {
+            return Err(Failure::Refused);
+        }
+        self.lend(fd, handle)
     }
 
     /// As a descriptor that can be asked about, and nothing else; the caller deletes it.
-    fn known_of(&mut self, fd: &Fd, follow: Follow, path: &str) -> Result<Fd, Failure> {
+    fn lend(&mut self, fd: &Fd, handle: Handle) -> Result<Fd, Failure> {
         let perms = self.dir(fd)?.perms;
-        let file = self.know(fd, follow, path)?.into_file();
-        Ok(self.inner.table.push(Descriptor::File(wasi::File::new(file, perms, OpenMode::empty(), true)))?)
+        let file = wasi::File::new(handle.into_file(), perms, OpenMode::empty(), true);
+        Ok(self.inner.table.push(Descriptor::File(file))?)
     }
 }
 

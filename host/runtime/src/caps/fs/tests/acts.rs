@@ -317,7 +317,7 @@ async fn an_unreadable_file_is_not_read() {
         return;
     }
     let world = World::new();
-    fs::set_permissions(world.at("a.txt"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(world.at("a.txt"), fs::Permissions::from_mode(0o000)).unwrap();
     assert_eq!(world.call().read("a.txt").await, Err(Access));
 }
 
