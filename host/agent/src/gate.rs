@@ -10,7 +10,7 @@ mod posture;
 #[cfg(test)]
 mod tests;
 
-pub use posture::{default_rules, expand_home};
+pub use posture::{default_rules, expand_home, readable_rules};
 
 use async_trait::async_trait;
 use model::event::{Event, EventSink};

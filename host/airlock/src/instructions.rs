@@ -22,7 +22,9 @@ pub fn read(paths: &Paths, place: &Place) -> Vec<String> {
 }
 
 fn of_workspace(place: &Place) -> Vec<PathBuf> {
-    let hits = |name: &&str| place.upwards().map(|d| d.join(name)).filter(|f| f.is_file()).collect::<Vec<_>>();
+    // A repository that somebody else wrote must not lead to a file outside of it by a link.
+    let is_inside = |f: &PathBuf| f.is_file() && f.canonicalize().is_ok_and(|real| real.starts_with(&place.worktree));
+    let hits = |name: &&str| place.upwards().map(|d| d.join(name)).filter(is_inside).collect::<Vec<_>>();
     let mut found = NAMES.iter().map(hits).find(|f| !f.is_empty()).unwrap_or_default();
     found.reverse();
     found

@@ -55,6 +55,7 @@ fn options_of(paths: &Paths, require_sandbox: bool) -> RuntimeOptions {
         bundled: BUNDLED.to_vec(),
         on_compile: Some(announce_compiling()),
         require_sandbox,
+        private: vec![paths.config.clone()],
     }
 }
 
@@ -183,6 +184,10 @@ pub async fn gate(
     sink: Arc<dyn EventSink>,
 ) -> Result<Arc<Gatekeeper>, Report> {
     let approvals = rooms.ledger.approvals(&ground.place.worktree).await?;
+    let mut policy = policy;
+    // What was kept of a long output is there for the agent to read on.
+    let kept = ground.paths.data.join("outputs").join("*");
+    policy.layers.insert(0, agent::gate::readable_rules(&kept));
     let options = GateOptions { policy, approvals, home: ground.paths.home.clone() };
     Ok(Gatekeeper::new(options, rooms.ledger.clone(), asker, sink))
 }

@@ -90,7 +90,7 @@ impl Http {
     async fn reply(&self, response: reqwest::Response, secrets: &Secrets) -> Result<Reply, ProviderFailure> {
         let status = response.status();
         if status.is_redirection() {
-            return Err(self.redirected(&response));
+            return Err(self.redirected(&response, secrets));
         }
         let content_type = text(response.headers().get(http::header::CONTENT_TYPE));
         if status.is_success() {
@@ -102,8 +102,8 @@ impl Http {
         Ok(Reply::Refused(Answer { status: status.as_u16(), headers, body }))
     }
 
-    fn redirected(&self, response: &reqwest::Response) -> ProviderFailure {
-        let to = text(response.headers().get(http::header::LOCATION));
+    fn redirected(&self, response: &reqwest::Response, secrets: &Secrets) -> ProviderFailure {
+        let to = secrets.blank(text(response.headers().get(http::header::LOCATION)));
         let at = self.destination.as_str();
         let message = format!(
             "{at} sends requests on to `{to}`, which is not followed. If that is right, make it the provider's base URL."

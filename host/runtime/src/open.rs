@@ -1,5 +1,6 @@
 //! The runtime as the rest of the host sees it.
 
+use crate::caps::Private;
 use crate::caps::process::Sandbox;
 use crate::engine::EngineKind;
 use crate::error::RuntimeError;
@@ -42,6 +43,8 @@ pub struct RuntimeOptions {
     pub on_compile: Option<Arc<dyn Fn(CompileNotice) + Send + Sync>>,
     /// Programs run only where the operating system's sandbox can be put around them.
     pub require_sandbox: bool,
+    /// Further folders that no component may touch: the config.
+    pub private: Vec<PathBuf>,
 }
 
 /// All components, and the means to run them.
@@ -52,6 +55,7 @@ pub struct Runtime {
     codecs: Arc<Semaphore>,
     data_dir: PathBuf,
     require_sandbox: bool,
+    private: Arc<Private>,
 }
 
 impl Runtime {
@@ -66,8 +70,13 @@ impl Runtime {
         let plugins = learn(&loader, known, options.on_compile.as_deref())?;
         let acting = Semaphore::new(EngineKind::Acting.slots().into());
         let codecs = Arc::new(Semaphore::new(EngineKind::Codec.slots().into()));
-        let RuntimeOptions { data_dir, require_sandbox, .. } = options;
-        Ok(Arc::new(Self { loader, plugins, acting, codecs, data_dir, require_sandbox }))
+        let RuntimeOptions { cache_dir, data_dir, require_sandbox, mut private, .. } = options;
+        private.extend([cache_dir, data_dir.clone()]);
+        // Acts are judged on real paths. A folder that is not there yet holds nothing to hide.
+        let folders = private.iter().filter_map(|f| f.canonicalize().ok()).collect();
+        let readable = data_dir.canonicalize().ok().map(|d| d.join("outputs"));
+        let private = Arc::new(Private { folders, readable });
+        Ok(Arc::new(Self { loader, plugins, acting, codecs, data_dir, require_sandbox, private }))
     }
 
     /// The tools of all components, judged by `gate`, their writes noted in `journal`.
@@ -130,6 +139,10 @@ impl Runtime {
         &self.loader
     }
 
+    pub(crate) fn private(&self) -> Arc<Private> {
+        Arc::clone(&self.private)
+    }
+
     pub(crate) fn plugin_list(&self) -> &[Arc<Plugin>] {
         &self.plugins
     }
@@ -137,7 +150,7 @@ impl Runtime {
     /// The walls around programs that work in this worktree; what the host keeps is hidden from them.
     pub(crate) fn sandbox(&self, worktree: &Path) -> Sandbox {
         let mut sandbox = Sandbox::new(worktree, &self.data_dir.join("outputs"));
-        sandbox.hidden = vec![self.data_dir.clone()];
+        sandbox.hidden.clone_from(&self.private.folders);
         sandbox.require = self.require_sandbox;
         sandbox
     }

@@ -137,7 +137,7 @@ impl Job {
             worktree: call.worktree.clone(),
         };
         let (gate, journal) = (Arc::clone(&self.gate), Arc::clone(&self.journal));
-        Funnel::new(actor, call.grant.clone(), gate, journal, self.cancel.clone())
+        Funnel::new(actor, call.grant.clone(), gate, journal, self.cancel.clone()).hiding(self.runtime.private())
     }
 
     fn setup(&self, funnel: Arc<Funnel>) -> Setup {

@@ -67,6 +67,8 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     let db = Connection::open(path).map_err(|e| at.sql(&e))?;
     let tune = || {
         db.busy_timeout(PATIENCE)?;
+        // Counts only in a file without pages, so before WAL writes the first one.
+        db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         // WAL with NORMAL: a killed process loses nothing that was committed; a power cut may lose the last commits, never the file.
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "NORMAL")?;
@@ -79,7 +81,6 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
 
 /// Two processes may come here at once: the second finds the tables made once it holds the lock.
 fn create(db: &mut Connection) -> rusqlite::Result<()> {
-    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let found: i64 = tx.pragma_query_value(None, "user_version", |r| r.get(0))?;
     if found == 0 {

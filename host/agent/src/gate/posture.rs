@@ -20,6 +20,17 @@ pub fn default_rules() -> Layer {
     Layer { origin: "defaults".to_owned(), reach: Reach::Full, rules }
 }
 
+/// Files outside that may be read without a question, the least specific layer of all: any rule of the person's own weighs more.
+#[must_use]
+pub fn readable_rules(pattern: &Path) -> Layer {
+    let rule = |permission: &str| Rule::new(permission, pattern.to_string_lossy(), Action::Allow);
+    Layer {
+        origin: "kept outputs".to_owned(),
+        reach: Reach::Full,
+        rules: vec![rule("external_directory"), rule("read")],
+    }
+}
+
 /// `~`, `$HOME` and `${HOME}` at the start of a pattern, where a whole path component; done once, when rules are read.
 #[must_use]
 pub fn expand_home(pattern: &str, home: Option<&Path>) -> String {

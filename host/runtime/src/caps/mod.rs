@@ -11,7 +11,7 @@ use model::journal::Journal;
 use model::permission::{Act, Action, Actor, Denial, Gate};
 use model::tool::ToolFailure;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,7 @@ pub struct Funnel {
     pub journal: Arc<dyn Journal>,
     pub cancel: CancellationToken,
     grant: CallGrant,
+    private: Arc<Private>,
     gate: Arc<dyn Gate>,
     refusal: Mutex<Option<ToolFailure>>,
     waits: Mutex<Waits>,
@@ -66,7 +67,31 @@ impl Funnel {
         journal: Arc<dyn Journal>,
         cancel: CancellationToken,
     ) -> Self {
-        Self { actor, journal, cancel, grant, gate, refusal: Mutex::new(None), waits: Mutex::default() }
+        Self {
+            actor,
+            journal,
+            cancel,
+            grant,
+            private: Arc::default(),
+            gate,
+            refusal: Mutex::new(None),
+            waits: Mutex::default(),
+        }
+    }
+
+    /// With what no component may touch, whatever the rules say.
+    #[must_use]
+    pub fn hiding(self, private: Arc<Private>) -> Self {
+        Self { private, ..self }
+    }
+
+    fn keep_private(&self, real: &Path, writes: bool) -> Result<(), Refused> {
+        if !self.private.holds(real, writes) {
+            return Ok(());
+        }
+        let what =
+            format!("{} belongs to the host: no component may touch it, whatever the rules say.", real.display());
+        Err(self.refuse(ToolFailure::new(FailureKind::Denied, what)))
     }
 
     /// May the file or folder at this *real* path be read? Below a folder that the call names, a rule that would ask refuses
@@ -75,6 +100,7 @@ impl Funnel {
     /// # Errors
     /// [`Refused`], with the reason kept.
     pub async fn read(&self, real: &Path) -> Result<(), Refused> {
+        self.keep_private(real, false)?;
         let act = Act::Read { path: real.into() };
         match self.grant.covers_read(real) {
             Coverage::Named => Ok(()),
@@ -88,6 +114,9 @@ impl Funnel {
     /// folders on the way to a path that the call names are known already.
     #[must_use]
     pub fn may_read_silently(&self, real: &Path) -> bool {
+        if self.private.holds(real, false) {
+            return false;
+        }
         let named = || self.grant.reads.iter().chain(&self.grant.writes);
         named().any(|p| p.starts_with(real))
             || self.gate.decide(&self.actor, &Act::Read { path: real.into() }) == Action::Allow
@@ -104,6 +133,7 @@ impl Funnel {
     /// # Errors
     /// [`Refused`], with the reason kept.
     pub async fn write(&self, real: &Path) -> Result<(), Refused> {
+        self.keep_private(real, true)?;
         if self.grant.covers_write(real) {
             return Ok(());
         }
@@ -177,6 +207,24 @@ impl Funnel {
     #[must_use]
     pub fn names(&self, real: &Path) -> bool {
         self.grant.covers_read(real) == Coverage::Named
+    }
+}
+
+/// What the host keeps for itself: its config, its ledger, its keys, and what the kernel tells of processes (their environment holds
+/// keys too).
+#[derive(Debug, Default)]
+pub struct Private {
+    pub folders: Vec<PathBuf>,
+    /// Outputs that were kept for the agent to read on.
+    pub readable: Option<PathBuf>,
+}
+
+impl Private {
+    fn holds(&self, real: &Path, writes: bool) -> bool {
+        if !writes && self.readable.as_ref().is_some_and(|r| real.starts_with(r)) {
+            return false;
+        }
+        real.starts_with("/proc") || self.folders.iter().any(|f| real.starts_with(f))
     }
 }
 

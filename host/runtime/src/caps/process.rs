@@ -209,6 +209,9 @@ fn prepare(
     folders: &Folders,
     link: OwnedFd,
 ) -> Result<tokio::process::Command, SpawnError> {
+    if let Some((name, _)) = command.env.iter().find(|(name, _)| steers(name)) {
+        return Err(SpawnError::Denied(format!("a component may not set {name}: it decides which code runs")));
+    }
     let mut env = environment::build(environment::of_host(), &folders.temp, shell(), &command.env);
     let path_list = env.get("PATH").cloned().unwrap_or_default();
     let (program, arguments) = resolve(&command.run, &command.cwd, &path_list)?;
@@ -230,6 +233,11 @@ fn prepare(
     };
     confinement.apply_to(&mut process);
     Ok(process)
+}
+
+/// Variables by which another program would run than the one that was asked for.
+fn steers(name: &str) -> bool {
+    name == "PATH" || name == "BASH_ENV" || name == "ENV" || name.starts_with("LD_") || name.starts_with("GIT_")
 }
 
 /// Input in a file that lies in memory only: no task has to feed a pipe, and none can block on it.

@@ -33,6 +33,7 @@ impl ProgressSink for Reports {
 
 pub fn options(home: &Path, bundled: Vec<Bundled>) -> RuntimeOptions {
     RuntimeOptions {
+        private: vec![],
         cache_dir: home.join("cache"),
         data_dir: home.join("data"),
         bundled,
