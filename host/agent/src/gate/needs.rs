@@ -101,14 +101,20 @@ fn file(actor: &Actor, permission: &str, path: &Path) -> Vec<Need> {
     let path = normal(&actor.worktree.join(path));
     if let Ok(inside) = path.strip_prefix(normal(&actor.worktree)) {
         let shown = if inside.as_os_str().is_empty() { ".".into() } else { inside.to_string_lossy().into_owned() };
+        if permission == "edit" && inside.components().any(|c| c.as_os_str() == ".git") {
+            return vec![Need::new(GIT, shown, None)];
+        }
         // Leave to edit is leave to edit the worktree; a read that is asked for at all is about this file.
         let always = if permission == "edit" { Some("*".to_owned()) } else { exactly(&shown) };
         return vec![Need::new(permission, shown, always)];
     }
-    let directory = shell::holder(&path);
-    let always = within(&directory);
-    vec![external(&directory), Need::new(permission, path.to_string_lossy(), always)]
+    let shown = path.to_string_lossy();
+    vec![external(&shell::holder(&path)), Need::new(permission, shown.clone(), exactly(&shown))]
 }
+
+/// What git keeps of itself: a hook or a setting there is code that runs outside of every wall, at the person's next commit. Leave to
+/// edit the worktree does not reach it, and it is never remembered.
+const GIT: &str = "git_internals";
 
 fn external(directory: &Path) -> Need {
     let pattern = format!("{}/*", directory.to_string_lossy().trim_end_matches('/'));

@@ -37,7 +37,16 @@ pub fn read(node: &Node<'_>, home: Option<&Path>) -> Result<Permissions, ConfigE
     Ok(found)
 }
 
+/// Rules go by what is done, not by which tool does it: the names of the tools that edit mean `edit` (agent-core, section 7.2).
+fn known(permission: &str) -> &str {
+    match permission {
+        "write" | "patch" | "apply_patch" => "edit",
+        other => other,
+    }
+}
+
 fn one_permission(permission: &str, entry: &Node<'_>, home: Option<&Path>) -> Result<Vec<Rule>, ConfigError> {
+    let permission = known(permission);
     match entry.value() {
         DeValue::String(_) => Ok(vec![Rule::new(permission, "*", action(entry)?)]),
         DeValue::Table(_) => {
@@ -62,7 +71,7 @@ fn action(node: &Node<'_>) -> Result<Action, ConfigError> {
 pub fn from_flag(text: &str, action: Action, home: Option<&Path>) -> Option<Rule> {
     let (permission, pattern) = text.split_once(':').unwrap_or((text, "*"));
     let fits = !permission.trim().is_empty() && !pattern.is_empty();
-    fits.then(|| Rule::new(permission.trim(), expand_home(pattern, home), action))
+    fits.then(|| Rule::new(known(permission.trim()), expand_home(pattern, home), action))
 }
 
 #[cfg(test)]

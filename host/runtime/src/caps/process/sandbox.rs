@@ -13,7 +13,7 @@
 //! sockets under `/run` are out of reach, `.git/hooks` and `.git/config` of a workspace are read-only if they are there, and
 //! modes, owners and times of files outside cannot be changed. **Without namespaces these four do not hold**: Landlock cannot
 //! subtract from a tree, has no right for `chmod` and its kin, and controls the connecting to socket files only in kernels newer than
-//! its eighth version. Even with them a program may still rename the whole `.git` folder or make hooks where none were.
+//! its eighth version. Even with them a program may still make hooks where none were.
 
 use super::SpawnError;
 use super::confine::c_path;
@@ -262,6 +262,12 @@ impl Sandbox {
         let mut space = Space::new();
         for path in self.writable.iter().filter(|p| p.is_dir()) {
             space.writable.push((c_path(path)?, c_path(path)?));
+        }
+        // A folder that is mounted cannot be renamed away: what is frozen in it stays where git looks for it.
+        for git in self.writable.iter().map(|w| w.join(".git")) {
+            if git.symlink_metadata().is_ok_and(|m| m.is_dir()) {
+                space.writable.push((c_path(&git)?, c_path(&git)?));
+            }
         }
         space.writable.push((c_path(scratch.temp)?, c_path(temp)?));
         if Path::new("/dev/shm").is_dir() {
