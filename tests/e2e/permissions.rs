@@ -124,3 +124,68 @@ fn a_hook_that_is_configured_masks_what_looks_like_a_key() {
     let said = server.secrets(&[key]).finish()[1].result("c1").unwrap_or_default();
     assert!(said.contains("token") && !said.contains(key), "{said}");
 }
+
+/// One scripted call; what the model was told of it.
+fn told(args: &[&str], prepare: impl FnOnce(&Home), tool: &str, input: serde_json::Value) -> (support::Run, String) {
+    let server = ModelServer::start([Reply::calls(&[("c1", tool, input)]), Reply::text("ok")]);
+    let home = Home::with_model(&server.base_url());
+    prepare(&home);
+    let run = home.run(args);
+    let told = server.finish().get(1).and_then(|r| r.result("c1")).unwrap_or_default();
+    (run, told)
+}
+
+/// Leave to edit does not reach hooks and settings of git: code that would run outside of every wall.
+#[test]
+fn what_git_keeps_of_itself_is_asked_for_apart() {
+    let hook = json!({"filePath": ".git/hooks/pre-commit", "content": "#!/bin/sh\n"});
+    let repository = |home: &Home| {
+        home.file(".git/HEAD", "ref: refs/heads/main\n");
+    };
+    let (run, _) = told(&["--allow", "edit", "Write."], repository, "write", hook);
+    let run = run.exits(4);
+    assert_eq!(run.of("ask")[0]["request"]["permission"], "git_internals");
+}
+
+/// An edit that finds nothing names what is most like it: a file that may not be read must not come back that way.
+#[test]
+fn an_edit_is_a_read_too() {
+    let edit = json!({"filePath": "prod.env", "oldString": "API_KEY=x", "newString": "y"});
+    let secret = |home: &Home| {
+        home.file("prod.env", "API_KEY=canary-3\n");
+    };
+    let (run, told) = told(&["--deny", "read:*.env", "--allow", "edit", "Edit."], secret, "edit", edit);
+    let _ = run.exits(0);
+    assert!(!told.contains("canary-3") && told.contains("read"), "{told}");
+}
+
+/// Whatever the rules say: the environment of the host holds keys, its config holds the rules.
+#[test]
+fn the_hosts_own_files_are_out_of_reach() {
+    for path in ["/proc/self/environ", "~config"] {
+        let server = ModelServer::start([]);
+        let home = Home::with_model(&server.base_url());
+        let path = match path {
+            "~config" => home.config_dir().join("config.toml").display().to_string(),
+            other => other.to_owned(),
+        };
+        let server =
+            ModelServer::start([Reply::calls(&[("c1", "read", json!({"filePath": path}))]), Reply::text("ok")]);
+        home.config(&support::home::model_config(&server.base_url()));
+        let _ = home.run(&["--yes", "Read."]).exits(0);
+        let told = server.finish()[1].result("c1").unwrap_or_default();
+        assert!(told.contains("belongs to the host"), "{path}: {told}");
+    }
+}
+
+/// A repository cannot make a file outside of it part of each request.
+#[test]
+fn instructions_do_not_lead_out_of_the_repository() {
+    let server = ModelServer::start([Reply::text("ok")]);
+    let home = Home::with_model(&server.base_url());
+    std::fs::write(home.path("secret.txt"), "canary-4").expect("a file outside");
+    std::os::unix::fs::symlink(home.path("secret.txt"), home.work().join("AGENTS.md")).expect("a link");
+    let _ = home.run(&["Hello."]).exits(0);
+    let sent = server.finish()[0].body.to_string();
+    assert!(!sent.contains("canary-4"), "{sent}");
+}
