@@ -390,6 +390,27 @@ fn quoting_an_argument_list_keeps_the_words() {
 }
 
 #[test]
+fn characters_beyond_ascii_are_parts_of_words() {
+    let check = |line: &str, want: &[&str]| assert_eq!(texts(&run(line)), want, "{line:?}");
+    check("echo 'é' && rm ü", &["echo 'é'", "rm ü"]);
+    check("é=rm x", &["é=rm x"]);
+    check("cat <<É\n$(rm x)\nÉ\nls", &["cat", "rm x", "ls"]);
+    // Far beyond every table of C, wherever the grammar's scanner looks at characters one by one.
+    for around in ["${|}", "${|", "$|", "{|..|}", "[[ a =~ | ]]", "${a#|}", "${a/|/|}", "<<|", "|(a)", "|=1"] {
+        for c in ['\u{e019f}', '\u{10ffff}'] {
+            let _ = run(&around.replace('|', &c.to_string().repeat(3)));
+        }
+    }
+}
+
+#[test]
+fn one_line_leaves_nothing_to_the_next() {
+    let alone = run("cat <<B\n$(rm x)\nB\nls");
+    let _ = run("cat <<A <<'C'\nls");
+    assert_eq!(run("cat <<B\n$(rm x)\nB\nls"), alone);
+}
+
+#[test]
 fn a_deep_or_broken_line_ends() {
     for line in ["(".repeat(5000), "$(".repeat(5000), "a".repeat(60_000), "{ ".repeat(3000) + &"}".repeat(3000)] {
         let _ = run(&line);

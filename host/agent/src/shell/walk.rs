@@ -4,7 +4,6 @@ use super::paths::{self, Named, Names, Place};
 use super::word::{self, Word};
 use super::wrap::{self, Inner};
 use super::{Command, MOST_COMMANDS, Scan, arity};
-use std::cell::RefCell;
 use std::ops::Range;
 use std::path::PathBuf;
 use tree_sitter::{Node, Parser, Tree};
@@ -18,18 +17,17 @@ const MOST_LOOKS: usize = 1024;
 /// How many directories a line may be in at once, as far as we know.
 const MOST_PLACES: usize = 16;
 
-thread_local! {
-    static PARSER: RefCell<Option<Parser>> = RefCell::new(bash());
-}
-
-fn bash() -> Option<Parser> {
+/// A parser of its own for each line: the grammar's scanner keeps open heredocs of the line before.
+fn parse(line: &str) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    Some(parser)
+    parser.parse(in_ascii(line), None)
 }
 
-fn parse(line: &str) -> Option<Tree> {
-    PARSER.with_borrow_mut(|parser| parser.as_mut()?.parse(line, None))
+/// The line with every byte beyond ASCII replaced by one that makes a word, but no name of a variable: the grammar's scanner
+/// looks such characters up beyond the end of C's tables, and would take the process with it. Positions stay as they are.
+fn in_ascii(line: &str) -> Vec<u8> {
+    line.bytes().map(|b| if b.is_ascii() { b } else { b'%' }).collect()
 }
 
 pub(super) struct Walk {
