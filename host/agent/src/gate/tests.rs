@@ -179,6 +179,12 @@ fn the_strictest_part_of_a_line_decides() {
     check("ls; rm x", deny);
     check("/bin/rm x", deny);
     check("sudo rm x", deny);
+    check("ls | xargs --replace rm {}", deny);
+    check("strace --output f rm x", deny);
+    check("fd a --exec=rm x", deny);
+    check("sudo --what ever rm x", deny);
+    check("sudo --what ever ls", Action::Ask);
+    check("bash -es -- a", Action::Ask);
     check("git 'push' -f", Action::Ask);
     check("echo K=1 >> ./src/../.env", deny);
     check("tee .env", deny);

@@ -287,6 +287,7 @@ fn a_flag_that_is_not_known_makes_every_word_a_candidate() {
     for line in [
         "sudo --what rm x",
         "sudo --what ever rm x",
+        "sudo $FLAGS rm x",
         "xargs --max-a 1 rm",
         "strace --nonsense f rm x",
         "setarch other rm x",

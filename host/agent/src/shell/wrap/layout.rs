@@ -68,6 +68,8 @@ pub(super) fn find_program<'a>(layout: &Layout, arguments: &'a [Word]) -> Found<
             Before::Number => return Found::Unclear(&arguments[at..]),
             Before::Arch if at == 0 => return Found::Unclear(&arguments[at..]),
             _ if is_assignment(text) || text == "-" || text == "!" => {}
+            // `sudo $FLAGS rm`: what cannot be known may be the program, or stand before it.
+            _ if !word.is_known() => return Found::Unclear(&arguments[at..]),
             _ => return Found::Program(&arguments[at..]),
         }
         at += 1;
