@@ -300,6 +300,25 @@ impl Gate for Gatekeeper {
         needs.iter().map(|n| n.judge(&self.policy, &approvals).action).max().unwrap_or(Action::Allow)
     }
 
+    fn missing(&self, actor: &Actor, acts: &[Act]) -> Option<Vec<Rule>> {
+        let needs = self.needs(actor, acts);
+        match self.judge(&self.state().approvals, &needs) {
+            Verdict::Allowed => Some(Vec::new()),
+            Verdict::Denied(_) => None,
+            Verdict::Open(open) => {
+                let mut rules = Vec::new();
+                for need in &open {
+                    let rule = need.rule()?;
+                    // An opaque line of one command is two needs with one text.
+                    if !rules.contains(&rule) {
+                        rules.push(rule);
+                    }
+                }
+                Some(rules)
+            }
+        }
+    }
+
     async fn permit(
         &self,
         actor: &Actor,

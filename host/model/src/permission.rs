@@ -97,19 +97,6 @@ impl Policy {
         decision
     }
 
-    /// As [`Policy::decide`]; an approval answers an *ask*, never a *deny*.
-    #[must_use]
-    pub fn decide_with(&self, approvals: &[Rule], permission: &str, pattern: &str) -> Decision {
-        let decision = self.decide(permission, pattern);
-        if decision.action != Action::Ask {
-            return decision;
-        }
-        match approvals.iter().find(|r| r.action == Action::Allow && r.matches(permission, pattern)) {
-            Some(r) => Decision { action: Action::Allow, rule: Some(r.clone()) },
-            None => decision,
-        }
-    }
-
     /// Whether everything under this permission is denied: such a tool is not shown to the model.
     #[must_use]
     pub fn denies_all(&self, permission: &str) -> bool {
@@ -225,6 +212,11 @@ pub trait Gate: Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<(), Denial>;
 
+    /// The rules that would permit what these acts still need, and nothing besides; `None` if no rules would.
+    fn missing(&self, _actor: &Actor, _acts: &[Act]) -> Option<Vec<Rule>> {
+        None
+    }
+
     /// A denial that has to end the run (a person's bare no, nobody there to answer): the first of this run, whether it was
     /// asked for before a call or in the middle of one.
     fn blocked(&self) -> Option<Denial> {
@@ -261,14 +253,6 @@ mod tests {
         assert_eq!(policy.decide("edit", "a").action, Action::Ask);
         assert_eq!(policy.decide("read", "secret").action, Action::Deny);
         assert_eq!(policy.decide("read", "other").action, Action::Allow);
-    }
-
-    #[test]
-    fn an_approval_never_overrides_a_deny() {
-        let policy = Policy { layers: vec![layer(Reach::Full, &[("bash", "rm *", Action::Deny)])] };
-        let approvals = [Rule::new("bash", "*", Action::Allow)];
-        assert_eq!(policy.decide_with(&approvals, "bash", "rm x").action, Action::Deny);
-        assert_eq!(policy.decide_with(&approvals, "bash", "ls").action, Action::Allow);
     }
 
     #[test]

@@ -4,19 +4,19 @@
 use super::crew::Bench;
 use super::output;
 use super::scopes::{self, Footprint, Survey};
+use crate::shell;
 use crate::toolset::Tool;
 use crate::transcript::data_url;
 use futures::FutureExt;
 use model::fault::FailureKind;
 use model::grant::CallGrant;
 use model::hook::{CallContext, ResultView};
-use model::permission::{Act, Actor, Denial};
+use model::permission::{Act, Actor, Denial, Rule};
 use model::provider::ModelCall;
 use model::tool::{ProgressSink, ToolAttachment, ToolCall, ToolFailure, ToolOutput};
 use model::tool_state::{Attachment, Done, Metadata};
 use serde_json::{Map, Value, json};
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -189,20 +189,16 @@ async fn permit(prepared: Prepared, bench: &Bench, cancel: &CancellationToken) -
     let metadata = json!({ "tool": prepared.tool_name(), "input": prepared.input });
     match bench.gate.permit(&actor, &acts, metadata, cancel).await {
         Ok(()) => Ok(Permitted { prepared, grant }),
-        Err(denial) => Err(denied(prepared.tool_name(), &acts, &bench.session.worktree, denial)),
+        Err(denial) => Err(denied(prepared.tool_name(), &acts, denial, || bench.gate.missing(&actor, &acts))),
     }
 }
 
 /// A rule's no and a no with a reason are for the model to read; a bare no, or silence, is for the person to settle.
-fn denied(tool: &str, acts: &[Act], worktree: &Path, denial: Denial) -> Refused {
+fn denied(tool: &str, acts: &[Act], denial: Denial, missing: impl FnOnce() -> Option<Vec<Rule>>) -> Refused {
     let what = acts.iter().map(|a| in_words(tool, a)).collect::<Vec<_>>().join(", ");
     let kind = if denial == Denial::Cancelled { FailureKind::Interrupted } else { FailureKind::Denied };
     let failure = ToolFailure::new(kind, format!("Not permitted to {what}: {denial}."));
-    let blocked = blocks(&denial).then(|| {
-        let rules = acts.iter().flat_map(|a| rules(tool, a, worktree));
-        let flags = rules.map(|r| format!("--allow '{r}'")).collect::<Vec<_>>().join(" ");
-        format!("{tool} was not permitted to {what}: {denial}; {flags} would permit it")
-    });
+    let blocked = blocks(&denial).then(|| format!("{tool} was not permitted to {what}: {denial}; {}", hint(missing())));
     Refused { failure, metadata: Box::default(), blocked }
 }
 
@@ -226,20 +222,17 @@ fn in_words(tool: &str, act: &Act) -> String {
     }
 }
 
-/// The rules, as `--allow` takes them, that would permit the act.
-fn rules(tool: &str, act: &Act, worktree: &Path) -> Vec<String> {
-    let place = |permission: &str, path: &Path| {
-        let outside = (!path.starts_with(worktree)).then(|| "external_directory".to_owned());
-        outside.into_iter().chain([permission.to_owned()]).collect()
+/// What a person may add to the command line, safe to paste into a shell.
+fn hint(missing: Option<Vec<Rule>>) -> String {
+    let Some(rules) = missing.filter(|rules| !rules.is_empty()) else {
+        return "no rule would permit just this, a person has to be asked".to_owned();
     };
-    match act {
-        Act::Call { .. } => vec![tool.to_owned()],
-        Act::Read { path } => place("read", path),
-        Act::Write { path } => place("edit", path),
-        Act::Shell { line, .. } => vec![format!("bash:{line}")],
-        Act::Exec { argv, .. } => vec![format!("bash:{}", argv.join(" "))],
-        Act::Other { permission, .. } => vec![permission.clone()],
-    }
+    let flag = |rule: &Rule| match rule.pattern.as_str() {
+        "*" => rule.permission.clone(),
+        pattern => format!("{}:{pattern}", rule.permission),
+    };
+    let words: Vec<String> = rules.iter().flat_map(|rule| ["--allow".to_owned(), flag(rule)]).collect();
+    format!("{} would permit it", shell::quote(&words))
 }
 
 async fn execute(

@@ -32,7 +32,15 @@ impl Need {
         }
     }
 
-    /// What the rules say, then what was approved.
+    /// The rule that allows just this. A text with `*` in it would as a pattern allow more.
+    pub fn rule(&self) -> Option<Rule> {
+        let is_exact = shell::is_literal(&self.pattern)
+            || self.always.contains(&self.pattern)
+            || (self.permission != SHELL && self.pattern == "*");
+        is_exact.then(|| Rule::new(self.permission.clone(), self.pattern.clone(), Action::Allow))
+    }
+
+    /// What the rules say, then what was approved: that turns an *ask* into an *allow*, never a *deny*.
     pub fn judge(&self, policy: &Policy, approvals: &[Rule]) -> Decision {
         let decision = self.by_rules(policy);
         if decision.action != Action::Ask {

@@ -179,6 +179,12 @@ fn the_strictest_part_of_a_line_decides() {
     check("ls; rm x", deny);
     check("/bin/rm x", deny);
     check("sudo rm x", deny);
+    check("ls | xargs --replace rm {}", deny);
+    check("strace --output f rm x", deny);
+    check("fd a --exec=rm x", deny);
+    check("sudo --what ever rm x", deny);
+    check("sudo --what ever ls", Action::Ask);
+    check("bash -es -- a", Action::Ask);
     check("git 'push' -f", Action::Ask);
     check("echo K=1 >> ./src/../.env", deny);
     check("tee .env", deny);
@@ -198,6 +204,41 @@ fn only_its_exact_text_allows_an_opaque_line() {
     let w = world(&[("bash", "*", Action::Allow), ("bash", "$EDITOR x", Action::Allow)], &[]);
     assert_eq!(w.decide(&line("$EDITOR x")), Action::Allow);
     assert_eq!(w.decide(&line("$EDITOR y")), Action::Ask);
+}
+
+#[test]
+fn an_approval_never_overrides_a_deny() {
+    let mut w = world(&[("bash", "rm *", Action::Deny)], &[]);
+    let approvals = vec![Rule::new("bash", "*", Action::Allow)];
+    let options = GateOptions { policy: w.gate.policy().clone(), approvals, home: None };
+    w.gate = Gatekeeper::new(options, w.record.clone(), w.asker.clone(), w.record.clone());
+    assert_eq!(w.decide(&line("rm x")), Action::Deny);
+    assert_eq!(w.decide(&line("ls")), Action::Allow);
+}
+
+#[test]
+fn the_missing_rules_permit_the_act_and_nothing_besides() {
+    let check = |act: Act, want: &[(&str, &str)]| {
+        let w = world(&[("bash", "cargo *", Action::Allow)], &[]);
+        let got = w.gate.missing(&w.actor, std::slice::from_ref(&act)).unwrap();
+        let pairs: Vec<_> = got.iter().map(|r| (r.permission.as_str(), r.pattern.as_str())).collect();
+        assert_eq!(pairs, want, "{act:?}");
+        let rules: Vec<_> = pairs.into_iter().map(|(p, w)| (p, w, Action::Allow)).collect();
+        assert_eq!(world(&rules, &[]).decide(&act), Action::Allow, "{act:?}");
+    };
+    check(line("ls && rm x"), &[("bash", "ls"), ("bash", "rm x")]);
+    check(line("ls > log"), &[("edit", "log"), ("bash", "ls")]);
+    check(line("cat /srv/x/y"), &[("external_directory", "/srv/x/*"), ("bash", "cat /srv/x/y")]);
+    check(line("$EDITOR x"), &[("bash", "$EDITOR x")]);
+    check(Act::Write { path: "/srv/a".into() }, &[("external_directory", "/srv/*"), ("edit", "/srv/a")]);
+    check(Act::Call { subject: None }, &[("fetch", "*")]);
+    check(Act::Read { path: "/w/a".into() }, &[]);
+    let w = world(&[("bash", "rm *", Action::Deny)], &[]);
+    let missing = |text: &str| w.gate.missing(&w.actor, &[line(text)]);
+    assert_eq!(missing("mv *.o x"), None, "as a pattern it would allow more");
+    assert_eq!(missing("ls; rm x"), None, "a deny is final");
+    let w = world(&[("bash", "cargo *", Action::Allow)], &[]);
+    assert_eq!(w.gate.missing(&w.actor, &[line("cargo test; ls")]).map(|r| r.len()), Some(1), "only what is open");
 }
 
 #[test]

@@ -124,6 +124,12 @@ fn what_cannot_be_known_is_opaque() {
         "ls\u{a0}x",
         "ls\rrm",
         "sh /dev/stdin",
+        "bash -s -- a b",
+        "sh -s a",
+        "bash -es a",
+        "bash -s < f",
+        "sudo -s",
+        "su u",
     ] {
         assert!(run(line).opaque, "{line:?} gives {:?}", run(line));
     }
@@ -224,6 +230,83 @@ fn nothing_hides_a_command_without_a_question() {
 }
 
 #[test]
+fn the_flags_of_a_wrapper_do_not_hide_what_it_runs() {
+    let check = |line: &str| {
+        let got = run(line);
+        assert!(got.commands.iter().any(|c| c.words[0] == "rm"), "{line:?} gives {got:?}");
+        assert!(!got.opaque, "{line:?} is clear");
+    };
+    for line in [
+        "ls | xargs --replace rm {}",
+        "ls | xargs --max-lines rm",
+        "ls | xargs --replace=% rm %",
+        "ls | xargs -0rn 1 rm",
+        "ls | xargs -i rm {}",
+        "setarch x86_64 rm x",
+        "setarch x86_64 -R rm x",
+        "setarch -R rm x",
+        "linux32 rm x",
+        "setpriv --reuid 1000 --clear-groups rm x",
+        "strace --output f rm x",
+        "strace -fo f rm x",
+        "systemd-run --unit u rm x",
+        "systemd-run --user --unit=u -p A=b rm x",
+        "runuser -u u -- rm x",
+        "runuser -u u rm x",
+        "runuser -l u -c 'rm x'",
+        "su u --command='rm x'",
+        "su -lc 'rm x' u",
+        "pkexec --user u rm x",
+        "prlimit --nofile=10 --core rm x",
+        "fd a --exec=rm",
+        "fd a --exec rm",
+        "fd a -x rm {}",
+        "fd a -Hxrm",
+        "find . -exec flock + rm {} \\;",
+        "gosu root rm x",
+        "flock A=b rm x",
+        "flock f rm -c x",
+        "flock f -c 'rm x'",
+        "env rm -fS x",
+        "sudo -n -- rm x",
+        "nice -5 rm x",
+        "bash -euo pipefail -c 'rm x'",
+        "bash -co pipefail 'rm x'",
+    ] {
+        check(line);
+    }
+}
+
+#[test]
+fn a_flag_that_is_not_known_makes_every_word_a_candidate() {
+    let check = |line: &str| {
+        let got = run(line);
+        let rm = got.commands.iter().find(|c| c.words[0] == "rm");
+        assert!(rm.is_some() && got.opaque, "{line:?} gives {got:?}");
+    };
+    for line in [
+        "sudo --what rm x",
+        "sudo --what ever rm x",
+        "sudo $FLAGS rm x",
+        "xargs --max-a 1 rm",
+        "strace --nonsense f rm x",
+        "setarch other rm x",
+        "chrt -b rm x",
+        "firejail -c rm x",
+        "bash --what 'rm x'",
+        "zsh -oerrexit -c 'rm x'",
+        "script -q f rm x",
+    ] {
+        check(line);
+    }
+    let pushed = run("sudo --what git push x");
+    let always: Vec<_> = pushed.commands.iter().map(|c| c.always.as_deref()).collect();
+    assert!(always.contains(&Some("git push x")) && !always.contains(&Some("git push *")), "a guess is not widened");
+    assert!(run(&"sudo --what ".repeat(60)).opaque);
+    assert!(run(&"sudo --what ".repeat(5000)).opaque);
+}
+
+#[test]
 fn outside_directories_are_named() {
     let check = |line: &str, want: &[&str]| {
         let got = run(line);
@@ -308,6 +391,27 @@ fn quoting_an_argument_list_keeps_the_words() {
 }
 
 #[test]
+fn characters_beyond_ascii_are_parts_of_words() {
+    let check = |line: &str, want: &[&str]| assert_eq!(texts(&run(line)), want, "{line:?}");
+    check("echo 'é' && rm ü", &["echo 'é'", "rm ü"]);
+    check("é=rm x", &["é=rm x"]);
+    check("cat <<É\n$(rm x)\nÉ\nls", &["cat", "rm x", "ls"]);
+    // Far beyond every table of C, wherever the grammar's scanner looks at characters one by one.
+    for around in ["${|}", "${|", "$|", "{|..|}", "[[ a =~ | ]]", "${a#|}", "${a/|/|}", "<<|", "|(a)", "|=1"] {
+        for c in ['\u{e019f}', '\u{10ffff}'] {
+            let _ = run(&around.replace('|', &c.to_string().repeat(3)));
+        }
+    }
+}
+
+#[test]
+fn one_line_leaves_nothing_to_the_next() {
+    let alone = run("cat <<B\n$(rm x)\nB\nls");
+    let _ = run("cat <<A <<'C'\nls");
+    assert_eq!(run("cat <<B\n$(rm x)\nB\nls"), alone);
+}
+
+#[test]
 fn a_deep_or_broken_line_ends() {
     for line in ["(".repeat(5000), "$(".repeat(5000), "a".repeat(60_000), "{ ".repeat(3000) + &"}".repeat(3000)] {
         let _ = run(&line);
@@ -357,7 +461,12 @@ proptest! {
         // Backticks would need their inner backslashes doubled, so they only go innermost around plain spellings.
         let mut line = format!("{spelling} -rf x");
         for (depth, way) in ways.iter().enumerate() {
-            let way = if way % 16 == 3 && (depth > 0 || spelling.contains(['\\', '"'])) { 2 } else { *way };
+            let way = match way % 16 {
+                3 if depth > 0 || spelling.contains(['\\', '"']) => 2,
+                // What `!` makes of a compound in braces is opaque, not taken apart.
+                12 if depth > 0 => 2,
+                way => way,
+            };
             line = around(&line, way);
         }
         let got = run(&line);

@@ -4,7 +4,6 @@ use super::paths::{self, Named, Names, Place};
 use super::word::{self, Word};
 use super::wrap::{self, Inner};
 use super::{Command, MOST_COMMANDS, Scan, arity};
-use std::cell::RefCell;
 use std::ops::Range;
 use std::path::PathBuf;
 use tree_sitter::{Node, Parser, Tree};
@@ -13,21 +12,22 @@ use tree_sitter::{Node, Parser, Tree};
 const DEEPEST_LINE: usize = 8;
 /// How deep the tree may be: the walk is recursive.
 const DEEPEST_NODE: usize = 200;
+/// How many programs are looked at.
+const MOST_LOOKS: usize = 1024;
 /// How many directories a line may be in at once, as far as we know.
 const MOST_PLACES: usize = 16;
 
-thread_local! {
-    static PARSER: RefCell<Option<Parser>> = RefCell::new(bash());
-}
-
-fn bash() -> Option<Parser> {
+/// A parser of its own for each line: the grammar's scanner keeps open heredocs of the line before.
+fn parse(line: &str) -> Option<Tree> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-    Some(parser)
+    parser.parse(in_ascii(line), None)
 }
 
-fn parse(line: &str) -> Option<Tree> {
-    PARSER.with_borrow_mut(|parser| parser.as_mut()?.parse(line, None))
+/// The line with every byte beyond ASCII replaced by one that makes a word, but no name of a variable: the grammar's scanner
+/// looks such characters up beyond the end of C's tables, and would take the process with it. Positions stay as they are.
+fn in_ascii(line: &str) -> Vec<u8> {
+    line.bytes().map(|b| if b.is_ascii() { b } else { b'%' }).collect()
 }
 
 pub(super) struct Walk {
@@ -36,11 +36,15 @@ pub(super) struct Walk {
     cwds: Vec<PathBuf>,
     out: Scan,
     depth: usize,
+    /// Within words that only may be a program.
+    guesses: usize,
+    /// Programs looked at so far, those seen before among them: candidates within candidates would have no end.
+    looked_at: usize,
 }
 
 impl Walk {
     pub fn new(place: Place, cwd: PathBuf) -> Self {
-        Self { place, cwds: vec![cwd], out: Scan::default(), depth: 0 }
+        Self { place, cwds: vec![cwd], out: Scan::default(), depth: 0, guesses: 0, looked_at: 0 }
     }
 
     pub fn finish(self) -> Scan {
@@ -82,6 +86,10 @@ impl Walk {
     /// Judges one program with its arguments; `input` is what is known to be on its standard input.
     fn command(&mut self, words: &[Word], input: &[String]) {
         let Some(name) = words.first() else { return };
+        self.looked_at += 1;
+        if self.looked_at > MOST_LOOKS {
+            return self.out.opaque = true;
+        }
         // `! { rm x; }`: the grammar takes some keywords for programs; what follows is a line of its own.
         if let Some(leads) = keyword(&name.source) {
             self.out.opaque |= leads == Leads::Elsewhere;
@@ -94,7 +102,8 @@ impl Walk {
             return self.change_directory(words);
         }
         let text = text(words);
-        let always = arity::always(words, &text, wrap::runs_others(&name.plain));
+        let is_exact = self.guesses > 0 || wrap::runs_others(&name.plain);
+        let always = arity::always(words, &text, is_exact);
         self.push(Command { text, always, words: words.iter().map(|w| w.plain.clone()).collect() });
         if arity::base(&name.plain) == "tee" {
             words[1..].iter().filter(|w| !w.plain.starts_with('-')).for_each(|w| self.write(w));
@@ -110,6 +119,11 @@ impl Walk {
         match inner {
             _ if self.depth > DEEPEST_LINE => self.out.opaque = true,
             Inner::Words(words) => self.command(&words, input),
+            Inner::Candidate(words) => {
+                self.guesses += 1;
+                self.command(&words, input);
+                self.guesses -= 1;
+            }
             Inner::Line { text, known } => {
                 self.out.opaque |= !known;
                 self.nested(&text);

@@ -11,7 +11,7 @@ use model::budget::{Limits, Price};
 use model::event::{Event, EventSink, RunOutcome};
 use model::hook::{CallContext, HookDenial, Hooks, ResultView, TextContext};
 use model::message::{Message, Part, PartBody, ToolPart, WithParts};
-use model::permission::{Act, Action, Actor, Denial, Gate, Policy};
+use model::permission::{Act, Action, Actor, Denial, Gate, Policy, Rule};
 use model::provider::Model;
 use model::session::Session;
 use serde_json::{Value, json};
@@ -36,6 +36,13 @@ impl Gate for FakeGate {
     async fn permit(&self, _: &Actor, acts: &[Act], _: Value, _: &CancellationToken) -> Result<(), Denial> {
         self.asked.lock().unwrap().push(acts.to_vec());
         acts.iter().try_for_each(|a| (self.judge)(a))
+    }
+    fn missing(&self, _: &Actor, acts: &[Act]) -> Option<Vec<Rule>> {
+        let rule = |act: &Act| match act {
+            Act::Write { path } => Some(Rule::new("edit", format!("it's {}", path.display()), Action::Allow)),
+            _ => None,
+        };
+        acts.iter().map(rule).collect()
     }
     fn blocked(&self) -> Option<Denial> {
         self.blocked.clone()

@@ -201,7 +201,9 @@ async fn a_denial_is_told_to_the_model_or_ends_the_run() {
         assert_eq!(results[1], "hooked read", "the rest of the step is done");
         assert_eq!(left.tools.seen(), ["+read:b", "-read:b"]);
         match &left.outcome.ending {
-            Ending::Denied(why) => assert!(ends && why.contains("--allow 'edit'") && why.contains("/w/a"), "{why}"),
+            Ending::Denied(why) => {
+                assert!(ends && why.contains(r"--allow 'edit:it'\''s /w/a' would permit it"), "{why}");
+            }
             ending => assert!(!ends && *ending == Ending::Done, "{denial:?}: {ending:?}"),
         }
         left.assert_closed();
