@@ -3,7 +3,7 @@
 use super::Screen;
 use super::clean::{clean, one_line};
 use super::diff;
-use crate::cli::{Yes, say};
+use crate::cli::{Yes, say_styled};
 use async_trait::async_trait;
 use model::permission::{Ask, Asker, Reply};
 use std::fmt::Write as _;
@@ -59,7 +59,7 @@ impl Asker for Person {
     async fn ask(&self, ask: &Ask, cancel: &CancellationToken) -> Option<Reply> {
         let _turn = self.turn.lock().await;
         let _hold = self.screen.hold();
-        say(&question(ask));
+        say_styled(&question(ask));
         loop {
             prompt();
             let line = tokio::select! {

@@ -1,7 +1,7 @@
 //! What a person sees of a run: live on a terminal, plain lines otherwise. The answer goes to stdout, all else to stderr.
 
 pub mod asker;
-mod clean;
+pub mod clean;
 mod diff;
 mod tool_line;
 
@@ -84,7 +84,7 @@ impl Screen {
     pub fn line(&self, line: &str) {
         let mut state = self.state();
         state.rest();
-        crate::cli::say(line);
+        crate::cli::say_styled(line);
     }
 
     /// The answer, unless it was shown while it came.
@@ -173,7 +173,7 @@ impl EventSink for Screen {
             Event::Answered { ask, reply: None } => {
                 self.line(&format!(
                     "not permitted, nobody to ask: {} {}",
-                    ask.permission,
+                    clean(&ask.permission),
                     clean(&ask.patterns.join(", "))
                 ));
             }
