@@ -9,7 +9,7 @@ use model::provider::{FailureKind, ProviderFailure};
 use model::store::StoreError;
 use runtime::RuntimeError;
 use std::fmt;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 /// The exit codes that scripts rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

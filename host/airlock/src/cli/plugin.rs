@@ -198,7 +198,7 @@ async fn judged(
     let screen = Arc::new(Screen::new(Eyes::look()));
     let profile = agents::pick(&ground.config.agents, &ground.config.agent.value)?;
     let policy = ground.config.policy(agent::gate::default_rules(), &profile);
-    let asker = wire::asker(args.permits.yes, &screen);
+    let asker = wire::asker(args.permits.yes, &screen, ground);
     let gate = wire::gate(ground, rooms, policy, asker, screen.clone()).await?;
     let tools = rooms.runtime.tools(gate.clone(), rooms.ledger.clone());
     let call = LoneCall {

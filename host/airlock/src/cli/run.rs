@@ -254,7 +254,7 @@ async fn drive(args: &RunArgs, ground: &Ground, rooms: &Rooms, mind: wire::Mind,
         Shown::Text(screen) => screen.clone(),
         Shown::Lines(lines) => lines.clone(),
     };
-    let asker = wire::asker(args.permits.yes, &screen);
+    let asker = wire::asker(args.permits.yes, &screen, ground);
     let session = job.session.id.clone();
     let model = job.session.model.to_string();
     let (ports, gate) = wire::ports(ground, rooms, mind.provider, &job, asker, sink).await?;
