@@ -1,11 +1,13 @@
 //! `--format json`: one object a line, `{type, timestamp, sessionID, …}`, in the shapes that scripts rely on.
 
 use crate::report::Exit;
-use model::event::{Event, EventSink, RunOutcome};
+use model::budget::Tokens;
+use model::event::{Ending, Event, EventSink, RunOutcome};
 use model::id::{PartId, SessionId};
-use model::message::{Part, PartBody};
+use model::message::{FinishReason, Part, PartBody};
 use model::permission::{Ask, Reply};
 use model::provider::ProviderFailure;
+use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -22,16 +24,32 @@ pub struct JsonLines<W> {
 struct State<W> {
     out: Option<W>,
     told: HashSet<PartId>,
+    /// Parts of the attempt that was just given up; the `retry` line that follows names them.
+    dropped: Vec<PartId>,
 }
 
 impl<W: Write + Send> JsonLines<W> {
     pub fn new(out: W, now_ms: fn() -> u64) -> Self {
-        Self { state: Mutex::new(State { out: Some(out), told: HashSet::new() }), now_ms }
+        Self { state: Mutex::new(State { out: Some(out), told: HashSet::new(), dropped: Vec::new() }), now_ms }
     }
 
     /// The last line of a run.
     pub fn result(&self, session: &SessionId, outcome: &RunOutcome, exit: Exit) {
         self.write(session, result(outcome, exit));
+    }
+
+    /// The last lines of a run that could not go on: what it cost is not known here, the ledger has it.
+    pub fn broke_off(&self, session: &SessionId, why: &str, exit: Exit) {
+        self.internal_error(session, why);
+        let outcome = RunOutcome {
+            ending: Ending::Internal(why.into()),
+            finish: FinishReason::Error,
+            text: String::new(),
+            cost: Decimal::ZERO,
+            tokens: Tokens::default(),
+            steps: 0,
+        };
+        self.result(session, &outcome, exit);
     }
 
     /// A failure that is not the provider's.
@@ -49,6 +67,18 @@ impl<W: Write + Send> JsonLines<W> {
         }
     }
 
+    /// Only what a line has told of has to be taken back.
+    fn drop_part(&self, part: &Part) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.told.contains(&part.id) && !state.dropped.contains(&part.id) {
+            state.dropped.push(part.id.clone());
+        }
+    }
+
+    fn take_dropped(&self) -> Vec<PartId> {
+        std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).dropped)
+    }
+
     /// A part is told of once, when it has come to its end.
     fn is_news(&self, part: &Part) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,15 +94,17 @@ impl<W: Write + Send> EventSink for JsonLines<W> {
                     self.write(&part.session_id, json!({ "type": kind, "part": *part }));
                 }
             }
+            Event::PartDropped { part } => self.drop_part(&part),
             Event::Answered { ask, reply } => self.write(&ask.session_id, answered(&ask, reply.as_ref())),
-            Event::Retry { session, attempt, next, error } => self.write(&session, retry(attempt, next, &error)),
+            Event::Retry { session, attempt, next, error } => {
+                self.write(&session, retry(attempt, next, &error, &self.take_dropped()));
+            }
             Event::Failed { session, error } => {
                 self.write(&session, json!({ "type": "error", "error": failure(&error) }));
             }
             Event::SessionOpened { .. }
             | Event::MessageUpdated { .. }
             | Event::PartDelta { .. }
-            | Event::PartDropped { .. }
             | Event::Asked { .. }
             | Event::Finished { .. } => {}
         }
@@ -113,10 +145,10 @@ fn answered(ask: &Ask, reply: Option<&Reply>) -> Value {
     line
 }
 
-/// `next` is the wait in milliseconds.
-fn retry(attempt: u32, next: Duration, error: &ProviderFailure) -> Value {
+/// `next` is the wait in milliseconds; `dropped` are the ids of parts told of before that count no more.
+fn retry(attempt: u32, next: Duration, error: &ProviderFailure, dropped: &[PartId]) -> Value {
     let wait = u64::try_from(next.as_millis()).unwrap_or(u64::MAX);
-    json!({ "type": "retry", "attempt": attempt, "next": wait, "error": failure(error) })
+    json!({ "type": "retry", "attempt": attempt, "next": wait, "error": failure(error), "dropped": dropped })
 }
 
 fn failure(error: &ProviderFailure) -> Value {

@@ -1,6 +1,7 @@
 //! How anything that went wrong is told to people, and with which exit code: what was attempted, on what; why; what to do next.
 
 use crate::config::ConfigError;
+use crate::tui::clean::clean_for;
 use agent::AgentError;
 use model::budget::Limit;
 use model::event::{Ending, RunOutcome};
@@ -82,9 +83,11 @@ impl Report {
     pub fn print(&self) {
         let mut err = anstream::stderr().lock();
         let red = anstyle::AnsiColor::Red.on_default().bold();
-        let _ = writeln!(err, "{red}error:{red:#} {}", self.what);
+        // What went wrong is often told in words of a provider, a tool or a file.
+        let is_terminal = err.is_terminal();
+        let _ = writeln!(err, "{red}error:{red:#} {}", clean_for(is_terminal, &self.what));
         if !self.next.is_empty() {
-            let _ = writeln!(err, "  {}", self.next);
+            let _ = writeln!(err, "  {}", clean_for(is_terminal, &self.next));
         }
     }
 }

@@ -135,10 +135,10 @@ fn options(target: Target) -> Result<Option<serde_json::Value>, ConfigError> {
 
 /// Who answers the gate's questions.
 #[must_use]
-pub fn asker(yes: Option<Yes>, screen: &Arc<Screen>) -> Arc<dyn Asker> {
+pub fn asker(yes: Option<Yes>, screen: &Arc<Screen>, ground: &Ground) -> Arc<dyn Asker> {
     match yes {
         Some(yes) => Arc::new(Ready(yes)),
-        None if Person::is_there() => Arc::new(Person::new(screen.clone())),
+        None if Person::is_there() => Arc::new(Person::new(screen.clone(), ground.place.directory.clone())),
         None => Arc::new(Nobody),
     }
 }

@@ -13,10 +13,11 @@ pub mod session;
 use crate::config::paths::{Paths, Place};
 use crate::config::{Config, Overrides};
 use crate::report::Report;
+use crate::tui::clean::clean_for;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::permission::{Action, Rule};
 use serde::Serialize;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Runs AI agents whose every tool, hook and model adapter is a WebAssembly component.
@@ -151,9 +152,20 @@ fn place(dir: Option<&Path>) -> Result<Place, Report> {
     })
 }
 
-/// One line to stderr. A closed stderr is no reason to stop.
+/// One line to stderr, in words of whomever. A closed stderr is no reason to stop.
 pub fn say(line: &str) {
+    let is_terminal = std::io::stderr().is_terminal();
+    say_styled(&clean_for(is_terminal, line));
+}
+
+/// As [`say`], for lines with colour: what is not the program's own word in them is clean already.
+pub fn say_styled(line: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{line}");
+}
+
+/// Words of a tool or a file to stdout.
+pub fn print_foreign(text: &str) -> Result<(), Report> {
+    print(&clean_for(std::io::stdout().is_terminal(), text))
 }
 
 /// Text to stdout. Whoever closed it wants no more, and that is no failure.

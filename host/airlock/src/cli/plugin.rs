@@ -1,7 +1,7 @@
 //! `airlock plugin list|inspect|call`.
 
 use super::session::other;
-use super::{Format, Ground, Permits, columns, print, print_json, say};
+use super::{Format, Ground, Permits, columns, print, print_foreign, print_json, say};
 use crate::config::{Overrides, agents};
 use crate::report::{Exit, Report};
 use crate::signals;
@@ -97,7 +97,7 @@ async fn inspect(args: &InspectArgs) -> Result<(), Report> {
     let info = looked.map_err(|e| Report::internal(format!("the look at {} broke off: {e}", args.plugin)))??;
     match args.format {
         Format::Json => print_json(&as_json(&info)),
-        Format::Text => print(&as_text(&info)),
+        Format::Text => print_foreign(&as_text(&info)),
     }
 }
 
@@ -167,7 +167,7 @@ async fn call(args: &CallArgs) -> Result<Exit, Report> {
     let ground = Ground::find(args.dir.as_deref(), &args.permits, Overrides::default())?;
     ground.print_notices();
     let rooms = wire::open(&ground.paths, args.require_sandbox).ready().await?;
-    let plugin = rooms.runtime.inspect(&args.plugin)?;
+    let plugin = installed(&rooms.runtime.plugins(), &args.plugin)?;
     let Some(spec) = plugin.tools.iter().find(|t| t.name == args.tool) else {
         let names: Vec<&str> = plugin.tools.iter().map(|t| t.name.as_str()).collect();
         let next =
@@ -177,6 +177,15 @@ async fn call(args: &CallArgs) -> Result<Exit, Report> {
     let result = judged(args, &ground, &rooms, spec, input).await?;
     show(args.format, &result)?;
     Ok(exit(&result))
+}
+
+/// Only what is installed is run. A component file can be looked at: its tools are not those that the name would reach.
+fn installed(plugins: &[PluginInfo], name: &str) -> Result<PluginInfo, Report> {
+    let none = || {
+        let what = format!("`{name}` is not installed: only installed components can be called");
+        Report::usage(what, "`airlock plugin list` shows them; `airlock plugin inspect FILE` looks at a file.")
+    };
+    plugins.iter().find(|p| p.name == name).cloned().ok_or_else(none)
 }
 
 async fn judged(
@@ -189,7 +198,7 @@ async fn judged(
     let screen = Arc::new(Screen::new(Eyes::look()));
     let profile = agents::pick(&ground.config.agents, &ground.config.agent.value)?;
     let policy = ground.config.policy(agent::gate::default_rules(), &profile);
-    let asker = wire::asker(args.permits.yes, &screen);
+    let asker = wire::asker(args.permits.yes, &screen, ground);
     let gate = wire::gate(ground, rooms, policy, asker, screen.clone()).await?;
     let tools = rooms.runtime.tools(gate.clone(), rooms.ledger.clone());
     let call = LoneCall {
@@ -226,7 +235,7 @@ fn show(format: Format, result: &Result<ToolOutput, ToolFailure>) -> Result<(), 
     match (format, result) {
         (Format::Json, Ok(output)) => print_json(&output_json(output)),
         (Format::Json, Err(f)) => print_json(&json!({ "kind": f.kind, "message": f.message })),
-        (Format::Text, Ok(output)) => print(&format!("{}\n", output.text.trim_end_matches('\n'))),
+        (Format::Text, Ok(output)) => print_foreign(&format!("{}\n", output.text.trim_end_matches('\n'))),
         (Format::Text, Err(f)) => {
             say(&format!("{}: {}", f.kind, f.message));
             Ok(())
@@ -272,6 +281,13 @@ mod tests {
         ] {
             assert_eq!(exit(&result).code(), code, "{result:?}");
         }
+    }
+
+    #[test]
+    fn a_file_is_not_called() {
+        let report = installed(&[], "./tool.wasm").unwrap_err();
+        assert_eq!(report.exit.code(), 2);
+        assert!(report.what.contains("./tool.wasm") && report.what.contains("only installed components can be called"));
     }
 
     #[test]

@@ -254,17 +254,29 @@ async fn drive(args: &RunArgs, ground: &Ground, rooms: &Rooms, mind: wire::Mind,
         Shown::Text(screen) => screen.clone(),
         Shown::Lines(lines) => lines.clone(),
     };
-    let asker = wire::asker(args.permits.yes, &screen);
+    let asker = wire::asker(args.permits.yes, &screen, ground);
     let session = job.session.id.clone();
     let model = job.session.model.to_string();
     let (ports, gate) = wire::ports(ground, rooms, mind.provider, &job, asker, sink).await?;
     let cancel = signals::cancel_on_interrupt();
-    let mut outcome = agent::run(job, &ports, cancel).await?;
+    let mut outcome = match agent::run(job, &ports, cancel).await {
+        Ok(outcome) => outcome,
+        Err(error) => return Err(broke_off(&shown, &session, error.into())),
+    };
     // A tool that hid the refusal from the model does not hide it from the person.
     if let (Ending::Done, false, Some(denial)) = (&outcome.ending, ground.config.go_on, gate.blocked()) {
         outcome.ending = Ending::Denied(denial.to_string());
     }
     Ok(tell(&shown, &session, &model, &outcome))
+}
+
+/// A run that could not go on. Programs get their last lines all the same; the sentence for people is the error's own.
+fn broke_off(shown: &Shown, session: &SessionId, report: Report) -> Report {
+    match shown {
+        Shown::Text(screen) => screen.rest(),
+        Shown::Lines(lines) => lines.broke_off(session, &report.what, report.exit),
+    }
+    report
 }
 
 fn tell(shown: &Shown, session: &SessionId, model: &str, outcome: &RunOutcome) -> Exit {

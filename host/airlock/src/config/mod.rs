@@ -155,13 +155,16 @@ impl Config {
         self.files.push(workspace.path);
     }
 
-    /// All rules of a run, least specific first: defaults, user, workspace, agent, flags.
+    /// All rules of a run, least specific first: defaults, user, agent, workspace, flags. The workspace's layer only narrows; it
+    /// lies over the agent's, so that no agent's *allow* undoes a workspace's *deny*. Flags are the person's word of the moment.
     #[must_use]
     pub fn policy(&self, defaults: Layer, profile: &Profile) -> Policy {
         let agent = full(&format!("agent {}", profile.name), profile.rules.clone());
         let flags = full("--allow and --deny", self.flags.clone());
-        let tail = [agent, flags].into_iter().filter(|l| !l.rules.is_empty());
-        Policy { layers: std::iter::once(defaults).chain(self.layers.iter().cloned()).chain(tail).collect() }
+        let (user, narrow): (Vec<Layer>, Vec<Layer>) =
+            self.layers.iter().cloned().partition(|l| l.reach == Reach::Full);
+        let said = user.into_iter().chain([agent]).chain(narrow).chain([flags]).filter(|l| !l.rules.is_empty());
+        Policy { layers: std::iter::once(defaults).chain(said).collect() }
     }
 
     /// What is said and has no effect in this version.

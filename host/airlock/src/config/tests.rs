@@ -52,6 +52,24 @@ fn an_untrusted_workspace_only_narrows() {
 }
 
 #[test]
+fn an_agent_does_not_undo_what_the_workspace_denies() {
+    let rule = |p: &str, a| rules::from_flag(p, a, None).unwrap();
+    let agent = Profile { rules: vec![rule("bash", Action::Allow)], ..agents::built_in()["build"].clone() };
+    let decide = |workspace, flags| {
+        let config = merge("[permission]\nbash = \"ask\"", workspace, Variables::default(), flags);
+        config.policy(full("defaults", vec![]), &agent).decide("bash", "ls").action
+    };
+    let denied = "[permission]\nbash = \"deny\"";
+    assert_eq!(decide("", Overrides::default()), Action::Allow);
+    assert_eq!(decide("[permission]\nbash = \"allow\"", Overrides::default()), Action::Allow);
+    assert_eq!(decide(denied, Overrides::default()), Action::Deny);
+    assert_eq!(
+        decide(denied, Overrides { allow: vec![rule("bash", Action::Allow)], ..Overrides::default() }),
+        Action::Allow
+    );
+}
+
+#[test]
 fn flags_have_the_last_word_and_a_denial_the_very_last() {
     let rule = |p: &str, a| vec![rules::from_flag(p, a, None).unwrap()];
     let allow = |p| Overrides { allow: rule(p, Action::Allow), ..Overrides::default() };

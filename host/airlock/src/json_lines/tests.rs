@@ -1,9 +1,7 @@
 use super::*;
-use model::budget::Tokens;
-use model::event::Ending;
 use model::fault::FailureKind;
 use model::id::{AskId, CallId, MessageId};
-use model::message::{FinishReason, ReasoningPart, StepFinishPart, TextPart, ToolPart};
+use model::message::{ReasoningPart, StepFinishPart, TextPart, ToolPart};
 use model::permission::AskTool;
 use model::tool_state::{Metadata, Span, ToolState};
 use std::sync::Arc;
@@ -130,6 +128,38 @@ fn failures_and_retries_have_one_shape() {
     let want = json!({ "kind": "rate-limit", "message": "slow down", "retryable": true });
     assert_eq!((&got[0]["type"], &got[0]["error"], &got[0]["attempt"]), (&json!("retry"), &want, &json!(1)));
     assert_eq!((&got[0]["next"], &got[1]["type"], &got[1]["error"]), (&json!(2000), &json!("error"), &want));
+}
+
+#[test]
+fn a_retry_names_the_told_parts_that_count_no_more() {
+    let s = SessionId::new();
+    let (told, untold) = (part(&s, text(Some(2))), part(&s, text(None)));
+    let gone = |e: &Event| match e {
+        Event::PartUpdated { part } => Event::PartDropped { part: part.clone() },
+        other => panic!("{other:?}"),
+    };
+    let error = ProviderFailure {
+        kind: model::provider::FailureKind::Server,
+        message: "no".into(),
+        retryable: true,
+        retry_after: None,
+    };
+    let retry = |attempt| Event::Retry { session: s.clone(), attempt, next: Duration::ZERO, error: error.clone() };
+    let dropped = [gone(&told), gone(&untold), gone(&told)];
+    let got = lines([vec![told, untold], dropped.to_vec(), vec![retry(1), retry(2)]].concat());
+    assert_eq!(got.len(), 3);
+    assert_eq!((&got[1]["dropped"], &got[2]["dropped"]), (&json!([got[0]["part"]["id"]]), &json!([])));
+}
+
+#[test]
+fn a_run_that_broke_off_has_its_last_lines() {
+    let mut buffer = Vec::new();
+    JsonLines::new(&mut buffer, || 7).broke_off(&SessionId::new(), "the disk is full", Exit::Failed);
+    let text = String::from_utf8(buffer).unwrap();
+    let got: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!((&got[0]["type"], &got[0]["error"]["message"]), (&json!("error"), &json!("the disk is full")));
+    assert_eq!((&got[1]["type"], &got[1]["finish"], &got[1]["exit"]), (&json!("result"), &json!("error"), &json!(1)));
+    assert_eq!(got.len(), 2);
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! Whoever answers the gate's questions: a person at the terminal, `--yes`, or nobody.
 
 use super::Screen;
-use super::clean::{clean, one_line};
+use super::clean::{bounded, clean};
 use super::diff;
-use crate::cli::{Yes, say};
+use super::input::Input;
+use crate::cli::{Yes, say_styled};
 use async_trait::async_trait;
 use model::permission::{Ask, Asker, Reply};
-use std::fmt::Write as _;
+use serde_json::Value;
 use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -38,13 +40,15 @@ impl Asker for Ready {
 /// A person who reads stderr and writes to stdin. One question at a time.
 pub struct Person {
     screen: Arc<Screen>,
-    turn: Mutex<()>,
+    /// Where a shell line runs that names no other place.
+    directory: PathBuf,
+    input: Mutex<Input>,
 }
 
 impl Person {
     #[must_use]
-    pub fn new(screen: Arc<Screen>) -> Self {
-        Self { screen, turn: Mutex::new(()) }
+    pub fn new(screen: Arc<Screen>, directory: PathBuf) -> Self {
+        Self { screen, directory, input: Mutex::default() }
     }
 
     /// A question can be seen and answered.
@@ -57,14 +61,16 @@ impl Person {
 #[async_trait]
 impl Asker for Person {
     async fn ask(&self, ask: &Ask, cancel: &CancellationToken) -> Option<Reply> {
-        let _turn = self.turn.lock().await;
+        let mut input = self.input.lock().await;
         let _hold = self.screen.hold();
-        say(&question(ask));
+        // Whoever typed ahead has not seen the question.
+        input.forget().await;
+        say_styled(&question(ask, &self.directory));
         loop {
             prompt();
             let line = tokio::select! {
                 () = cancel.cancelled() => return None,
-                line = read_line() => line?,
+                line = input.line() => line?,
             };
             if let Some(reply) = understand(&line) {
                 return Some(reply);
@@ -78,29 +84,53 @@ fn prompt() {
     let _ = write!(err, "  [o]nce, [a]lways, or [r]eject (with a reason: r REASON): ").and_then(|()| err.flush());
 }
 
-/// `None` at the end of the input.
-async fn read_line() -> Option<String> {
-    let read = || {
-        let mut line = String::new();
-        let taken = std::io::stdin().read_line(&mut line).ok()?;
-        (taken > 0).then_some(line)
-    };
-    tokio::task::spawn_blocking(read).await.ok()?
-}
+/// Characters shown of a pattern or a shell line. No call is approved unseen: what is longer says so.
+const MAX_SHOWN: usize = 4000;
 
-fn question(ask: &Ask) -> String {
+/// Patterns shown.
+const MAX_PATTERNS: usize = 50;
+
+fn question(ask: &Ask, directory: &Path) -> String {
     let bold = anstyle::Style::new().bold();
-    let mut text = format!("{bold}{} asks for {}{bold:#}", clean(&ask.tool.name), clean(&ask.permission));
-    for pattern in &ask.patterns {
-        let _ = write!(text, "\n  {}", one_line(pattern, 400));
-    }
-    if let Some(d) = ask.metadata.get("diff").and_then(|d| d.as_str()) {
-        let _ = write!(text, "\n{}", diff::coloured(d));
+    let title = format!("{bold}{} asks for {}{bold:#}", clean(&ask.tool.name), clean(&ask.permission));
+    let mut lines = vec![title];
+    lines.extend(list(&ask.patterns));
+    lines.extend(ask.metadata.get("input").map(|input| about(input, directory)).unwrap_or_default());
+    if let Some(d) = ask.metadata.get("diff").and_then(Value::as_str) {
+        lines.push(diff::coloured(d));
     }
     if !ask.always.is_empty() {
-        let _ = write!(text, "\n  always would allow: {}", one_line(&ask.always.join(", "), 400));
+        lines.push("  always would allow:".into());
+        lines.extend(list(&ask.always));
     }
-    text
+    lines.join("\n")
+}
+
+fn list(patterns: &[String]) -> Vec<String> {
+    let rest = patterns.len().saturating_sub(MAX_PATTERNS);
+    let more = (rest > 0).then(|| format!("  … and {rest} more"));
+    patterns.iter().take(MAX_PATTERNS).map(|p| block(p)).chain(more).collect()
+}
+
+/// A text of any number of lines, set in. The terminal wraps what is too wide.
+fn block(text: &str) -> String {
+    format!("  {}", bounded(text, MAX_SHOWN).replace('\n', "\n  "))
+}
+
+/// What the call is going to do, as far as its arguments tell: the whole shell line and its place, the change of a file.
+fn about(input: &Value, directory: &Path) -> Vec<String> {
+    let text = |key: &str| input.get(key).and_then(Value::as_str);
+    let named = |name, key| text(key).map(|t| format!("  {name}:\n{}", block(t)));
+    let place =
+        || text("workdir").map_or_else(|| directory.display().to_string(), |t| directory.join(t).display().to_string());
+    let place = text("command").map(|_| format!("  in {}", bounded(&place(), MAX_SHOWN)));
+    let change = match (text("oldString"), text("newString"), text("content")) {
+        (None, None, None) => None,
+        (old, new, content) => Some(diff::change(old.unwrap_or_default(), new.or(content).unwrap_or_default())),
+    };
+    let everywhere = input.get("replaceAll").and_then(Value::as_bool).unwrap_or(false);
+    let everywhere = everywhere.then(|| "  in every place of the file".to_owned());
+    [named("the line", "command"), place, change, everywhere].into_iter().flatten().collect()
 }
 
 /// What a person wrote. `None` = to be asked again.
@@ -119,6 +149,47 @@ fn understand(line: &str) -> Option<Reply> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::id::{AskId, CallId, MessageId, SessionId};
+    use model::permission::AskTool;
+    use serde_json::json;
+
+    fn shown(patterns: &[&str], input: Value) -> String {
+        let ask = Ask {
+            id: AskId::new(),
+            session_id: SessionId::new(),
+            permission: "bash".into(),
+            patterns: patterns.iter().map(|&p| p.to_owned()).collect(),
+            always: vec!["always *".into()],
+            metadata: json!({ "tool": "t", "input": input }),
+            tool: AskTool { message_id: MessageId::new(), call_id: CallId::given("c"), name: "t".into() },
+        };
+        let text = question(&ask, Path::new("/home/w"));
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
+    #[test]
+    fn a_question_hides_nothing_of_what_is_approved() {
+        let long = format!("{}END", "x ".repeat(900));
+        let too_long = format!("{}12345", "y".repeat(MAX_SHOWN));
+        for (patterns, input, words) in [
+            (vec!["a"], json!({}), vec!["t asks for bash", "  a\n", "always *"]),
+            (vec![&*long], json!({}), vec!["x END"]),
+            (vec!["ls"], json!({ "command": &long, "workdir": "/srv/x" }), vec!["x END", "in /srv/x"]),
+            (vec!["ls"], json!({ "command": "ls" }), vec!["in /home/w"]),
+            (vec!["ls"], json!({ "command": "ls", "workdir": "sub" }), vec!["in /home/w/sub"]),
+            (vec!["ls"], json!({ "command": too_long }), vec!["y… and 5 more characters"]),
+            (vec!["ls"], json!({ "command": "ls\n\u{1b}[2Jrm" }), vec!["  ls\n  [2Jrm"]),
+            (vec!["f"], json!({ "filePath": "f", "oldString": "-- x", "newString": "y" }), vec!["  --- x\n  +y"]),
+            (vec!["f"], json!({ "filePath": "f", "content": "a\n".repeat(70) }), vec!["  +a\n", "10 more lines"]),
+            (vec!["f"], json!({ "oldString": "a", "newString": "", "replaceAll": true }), vec!["-a", "every place"]),
+            (vec!["p"; 60], json!({}), vec!["… and 10 more"]),
+        ] {
+            let text = shown(&patterns, input);
+            for word in words {
+                assert!(text.contains(word), "{word:?} should be in {text}");
+            }
+        }
+    }
 
     #[test]
     fn answers() {

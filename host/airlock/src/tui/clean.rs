@@ -25,6 +25,25 @@ pub fn one_line(text: &str, width: usize) -> String {
     }
 }
 
+/// At most `most` characters, and a word of how many are left out.
+#[must_use]
+pub fn bounded(text: &str, most: usize) -> String {
+    let text = clean(text);
+    match text.char_indices().nth(most) {
+        Some((at, _)) => {
+            let (shown, rest) = text.split_at(at);
+            format!("{shown}… and {} more characters", rest.chars().count())
+        }
+        None => text.into_owned(),
+    }
+}
+
+/// For a stream that may be a terminal: cleaned where it is one, as it is where a program reads.
+#[must_use]
+pub fn clean_for(is_terminal: bool, text: &str) -> Cow<'_, str> {
+    if is_terminal { clean(text) } else { text.into() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,6 +60,20 @@ mod tests {
         ] {
             assert_eq!(clean(text), want);
         }
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        for (text, want) in [("äöü", "äöü"), ("äöüß", "äöü… and 1 more characters"), ("\u{1b}abc", "abc")]
+        {
+            assert_eq!(bounded(text, 3), want);
+        }
+    }
+
+    #[test]
+    fn a_program_reads_what_was_written() {
+        assert_eq!(clean_for(false, "\u{1b}[2J"), "\u{1b}[2J");
+        assert_eq!(clean_for(true, "\u{1b}[2Ja\n\tb"), "[2Ja\n\tb");
     }
 
     #[test]

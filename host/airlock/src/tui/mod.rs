@@ -1,12 +1,15 @@
 //! What a person sees of a run: live on a terminal, plain lines otherwise. The answer goes to stdout, all else to stderr.
 
 pub mod asker;
-mod clean;
+pub mod clean;
 mod diff;
+mod input;
+mod kept;
 mod tool_line;
 
 use clean::clean;
 use indicatif::{ProgressBar, ProgressStyle};
+use kept::{Kept, Output};
 use model::event::{DeltaKind, Event, EventSink};
 use model::id::PartId;
 use model::message::{Part, PartBody, TextPart, ToolPart};
@@ -45,8 +48,9 @@ struct State {
     open: Option<PartId>,
     mid_line: bool,
     shown: HashSet<PartId>,
-    /// A person is typing: nothing live may move the line.
+    /// A person is typing: nothing may move the line, and what comes waits.
     held: bool,
+    kept: Kept,
 }
 
 impl Screen {
@@ -64,7 +68,7 @@ impl Screen {
         self.state().rest();
     }
 
-    /// Clears what is live and keeps it away until the hold is dropped.
+    /// Clears what is live, and keeps all output back until the hold is dropped.
     #[must_use]
     pub fn hold(&self) -> Hold<'_> {
         let mut state = self.state();
@@ -82,9 +86,7 @@ impl Screen {
 
     /// A whole line to stderr.
     pub fn line(&self, line: &str) {
-        let mut state = self.state();
-        state.rest();
-        crate::cli::say(line);
+        self.state().line(line);
     }
 
     /// The answer, unless it was shown while it came.
@@ -145,8 +147,9 @@ impl Screen {
     }
 
     fn dropped(&self, part: &Part) {
-        if self.state().open.as_ref() == Some(&part.id) {
-            self.line("(the attempt above was given up)");
+        let mut state = self.state();
+        if state.open.as_ref() == Some(&part.id) || state.kept.has_text_of(&part.id) {
+            state.line("(the attempt above was given up)");
         }
     }
 }
@@ -156,7 +159,7 @@ pub struct Hold<'a>(&'a Screen);
 
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
-        self.0.state().held = false;
+        self.0.state().release();
     }
 }
 
@@ -173,7 +176,7 @@ impl EventSink for Screen {
             Event::Answered { ask, reply: None } => {
                 self.line(&format!(
                     "not permitted, nobody to ask: {} {}",
-                    ask.permission,
+                    clean(&ask.permission),
                     clean(&ask.patterns.join(", "))
                 ));
             }
@@ -207,7 +210,30 @@ impl State {
         spinner.set_message(what.to_owned());
     }
 
+    fn line(&mut self, line: &str) {
+        if self.held {
+            return self.kept.push(Output::Line(line.to_owned()));
+        }
+        self.rest();
+        crate::cli::say_styled(line);
+    }
+
+    /// Shows what has waited.
+    fn release(&mut self) {
+        self.held = false;
+        for output in self.kept.take() {
+            match output {
+                Output::Line(line) => self.line(&line),
+                Output::Text(part, text) => self.write(&part, &text),
+            }
+        }
+    }
+
     fn write(&mut self, part: &PartId, text: &str) {
+        if self.held {
+            self.shown.insert(part.clone());
+            return self.kept.push(Output::Text(part.clone(), text.to_owned()));
+        }
         if self.open.as_ref() != Some(part) {
             self.rest();
             self.open = Some(part.clone());
@@ -227,4 +253,26 @@ fn spinner() -> ProgressBar {
     }
     bar.enable_steady_tick(Duration::from_millis(120));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_holds_all_output_back_until_it_is_answered() {
+        let screen = Screen::new(Eyes { stdout: true, stderr: true });
+        let part = PartId::new();
+        let hold = screen.hold();
+        screen.line("a line");
+        screen.delta(&part, DeltaKind::Text, "text");
+        screen.wait("something");
+        assert!(screen.state().spinner.is_none() && screen.state().open.is_none());
+        assert!(screen.state().kept.has_text_of(&part));
+        drop(hold);
+        let mut state = screen.state();
+        assert!(state.kept.take().is_empty() && !state.held);
+        assert_eq!(state.open, Some(part));
+        state.rest();
+    }
 }
