@@ -1,6 +1,6 @@
 //! `airlock agents`.
 
-use super::{Format, Ground, Listing, columns, print, print_json};
+use super::{Format, Ground, Listing, columns, print_foreign, print_json};
 use crate::report::Report;
 use model::profile::Profile;
 use serde_json::{Value, json};
@@ -11,7 +11,9 @@ pub fn main(args: &Listing) -> Result<(), Report> {
     let agents = ground.config.agents.values();
     match args.format {
         Format::Json => print_json(&agents.map(as_json).collect::<Vec<_>>()),
-        Format::Text => print(&columns(&agents.map(|p| row(p, &ground.config.agent.value)).collect::<Vec<_>>())),
+        Format::Text => {
+            print_foreign(&columns(&agents.map(|p| row(p, &ground.config.agent.value)).collect::<Vec<_>>()))
+        }
     }
 }
 

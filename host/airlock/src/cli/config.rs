@@ -1,6 +1,6 @@
 //! `airlock config show|check`. A secret is shown as the place where it lies, never as itself.
 
-use super::{Format, Ground, Listing, print, print_json, say};
+use super::{Format, Ground, Listing, print, print_foreign, print_json, say};
 use crate::config::Said;
 use crate::config::file::{KeySource, ProviderEntry};
 use crate::report::Report;
@@ -34,7 +34,7 @@ fn check(args: &Listing) -> Result<(), Report> {
         Format::Text if files.is_empty() => {
             print(&format!("no config; the user's would be {}\n", ground.paths.user_config().display()))
         }
-        Format::Text => print(&files.iter().fold(String::new(), |all, f| all + "sound: " + f + "\n")),
+        Format::Text => print_foreign(&files.iter().fold(String::new(), |all, f| all + "sound: " + f + "\n")),
     }
 }
 
@@ -44,7 +44,7 @@ fn show(args: &Listing) -> Result<(), Report> {
     let value = in_force(&ground);
     match args.format {
         Format::Json => print_json(&value),
-        Format::Text => print(&as_lines(&value)),
+        Format::Text => print_foreign(&as_lines(&value)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `airlock models`: what can be named with `--model` here and now.
 
-use super::{Format, Ground, Listing, columns, print, print_json};
+use super::{Format, Ground, Listing, columns, print_foreign, print_json};
 use crate::config::choice::{self, Answer, Choice, Context};
 use crate::config::providers::{KNOWN, OFFLINE, OFFLINE_MODEL};
 use crate::config::{Config, probe, variable};
@@ -30,7 +30,7 @@ pub async fn main(args: &Listing) -> Result<(), Report> {
                 "id": f.model, "context": f.context, "from": f.from, "default": is_chosen(f, &chosen),
             }))
         }),
-        Format::Text => print(&columns(&found.iter().map(|f| row(f, &chosen)).collect::<Vec<_>>())),
+        Format::Text => print_foreign(&columns(&found.iter().map(|f| row(f, &chosen)).collect::<Vec<_>>())),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `airlock session list|show|export|delete`.
 
-use super::{Format, columns, print, print_json};
+use super::{Format, columns, print_foreign, print_json};
 use crate::config::paths::Paths;
 use crate::report::Report;
 use clap::{Args, Subcommand};
@@ -94,7 +94,7 @@ async fn list(args: &ListArgs) -> Result<(), Report> {
     let sessions = ledger().await?.sessions(args.limit).await?;
     match args.format {
         Format::Json => sessions.iter().try_for_each(print_json),
-        Format::Text => print(&columns(&sessions.iter().map(row).collect::<Vec<_>>())),
+        Format::Text => print_foreign(&columns(&sessions.iter().map(row).collect::<Vec<_>>())),
     }
 }
 
@@ -121,7 +121,7 @@ async fn show(args: &OneArgs) -> Result<(), Report> {
     let (info, messages) = load(&args.id).await?;
     match args.format {
         Format::Json => print_json(&json!({ "info": info, "messages": messages })),
-        Format::Text => print(&as_text(&info, &messages, Path::new(&info.worktree))),
+        Format::Text => print_foreign(&as_text(&info, &messages, Path::new(&info.worktree))),
     }
 }
 
@@ -136,7 +136,7 @@ async fn delete(args: &OneArgs) -> Result<(), Report> {
     ledger().await?.delete(&id).await?;
     match args.format {
         Format::Json => print_json(&json!({ "deleted": id })),
-        Format::Text => print(&format!("deleted {id}\n")),
+        Format::Text => print_foreign(&format!("deleted {id}\n")),
     }
 }
 
