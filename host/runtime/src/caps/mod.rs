@@ -115,6 +115,8 @@ impl Funnel {
     #[must_use]
     pub fn may_read_silently(&self, real: &Path) -> bool {
         if self.private.holds(real, false) {
+            // A call that names it is told why; one that walks past it is not.
+            let _ = self.names(real).then(|| self.keep_private(real, false));
             return false;
         }
         let named = || self.grant.reads.iter().chain(&self.grant.writes);
