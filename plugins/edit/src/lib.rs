@@ -45,7 +45,8 @@ impl Tool for Edit {
             also with other white space, and as a block of which the first and last lines fit and most of the rest is alike. \
             The edit is refused if oldString fits nowhere or in several places: give more of the lines around it, or replaceAll. \
             The rest of the file stays as it is, byte by byte.";
-        ToolSpec::new("edit", description, schema).destructive()
+        ToolSpec::new("edit", description, schema)
+            .destructive()
             .scope("filePath", ScopeKind::FsRead)
             .scope("filePath", ScopeKind::FsWrite)
     }

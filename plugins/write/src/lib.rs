@@ -32,7 +32,9 @@ impl Tool for Write {
         });
         let description = "Writes a file: makes it, or replaces all of it. Read a file before you replace it. \
             To change a part of a file use edit. A byte order mark and UTF-16 are kept; all else is written as UTF-8.";
-        ToolSpec::new("write", description, schema).destructive().idempotent()
+        ToolSpec::new("write", description, schema)
+            .destructive()
+            .idempotent()
             .scope("filePath", ScopeKind::FsRead)
             .scope("filePath", ScopeKind::FsWrite)
     }
