@@ -99,9 +99,23 @@ pub async fn run_in(
     cancel: CancellationToken,
 ) -> Result<RunOutcome, AgentError> {
     let _claim = ports.store.claim(&job.session.id).await?;
+    let job = caught_up(job, ports).await?;
     let mut run = Run::open(job, ports, places, cancel).await?;
     let ending = run.drive().await?;
     Ok(run.outcome(ending))
+}
+
+/// The record was loaded before the session was claimed: what another run added to it meanwhile stays.
+async fn caught_up(mut job: Job, ports: &Ports) -> Result<Job, AgentError> {
+    if !job.is_new {
+        let stored = ports.store.session(&job.session.id).await?;
+        let session = &mut job.session;
+        (session.cost, session.tokens, session.time) = (stored.cost, stored.tokens, stored.time);
+        if session.title.is_empty() {
+            session.title = stored.title;
+        }
+    }
+    Ok(job)
 }
 
 struct Run<'a> {

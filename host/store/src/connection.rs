@@ -1,14 +1,15 @@
 //! Opening the file, its pragmas, its schema version, and what SQLite's errors mean to a person.
 
+use crate::migrate::{self, VERSION};
 use model::store::StoreError;
 use rusqlite::{Connection, ErrorCode};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Schema version that this program writes.
-const VERSION: i64 = 1;
 /// How long a statement waits for another process before the ledger counts as locked.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes that the write-ahead log keeps for itself while it is empty.
+const LOG_KEPT: i64 = 16 << 20;
 
 /// What is being attempted, and on which file: the context of every error.
 #[derive(Clone, Copy)]
@@ -47,12 +48,12 @@ impl Attempt<'_> {
 pub(crate) fn open_writer(path: &Path) -> Result<Connection, StoreError> {
     let at = Attempt { what: "be opened", path };
     let mut db = connect(path)?;
-    let found: i64 = db.pragma_query_value(None, "user_version", |r| r.get(0)).map_err(|e| at.sql(&e))?;
+    let found = migrate::version(&db).map_err(|e| at.sql(&e))?;
     if found > VERSION {
         return Err(StoreError::TooNew { path: path.into(), found, known: VERSION });
     }
     if found < VERSION {
-        create(&mut db).map_err(|e| at.sql(&e))?;
+        migrate::migrate(&mut db).map_err(|e| at.sql(&e))?;
     }
     Ok(db)
 }
@@ -72,22 +73,13 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
         // WAL with NORMAL: a killed process loses nothing that was committed; a power cut may lose the last commits, never the file.
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "NORMAL")?;
+        // What a flood of writes left of the log is given back once it is empty.
+        db.pragma_update(None, "journal_size_limit", LOG_KEPT)?;
         db.pragma_update(None, "foreign_keys", true)
     };
     tune().map_err(|e| at.sql(&e))?;
     db.set_prepared_statement_cache_capacity(64);
     Ok(db)
-}
-
-/// Two processes may come here at once: the second finds the tables made once it holds the lock.
-fn create(db: &mut Connection) -> rusqlite::Result<()> {
-    let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let found: i64 = tx.pragma_query_value(None, "user_version", |r| r.get(0))?;
-    if found == 0 {
-        tx.execute_batch(include_str!("schema.sql"))?;
-        tx.pragma_update(None, "user_version", VERSION)?;
-    }
-    tx.commit()
 }
 
 /// The ledger file below a data folder, with the folder made owner-only.

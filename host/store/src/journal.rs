@@ -14,8 +14,13 @@ impl Journal for Ledger {
     async fn keep(&self, hash: &str, content: Vec<u8>) -> Result<(), JournalError> {
         let hash = hash.to_owned();
         let insert = move |tx: &rusqlite::Transaction<'_>| {
+            let size = i64::try_from(content.len()).unwrap_or(i64::MAX);
             let sql = "INSERT OR IGNORE INTO blob (hash, content) VALUES (?1, ?2)";
-            tx.prepare_cached(sql)?.execute(params![hash, content])
+            tx.prepare_cached(sql)?.execute(params![hash, content])?;
+            let sql = "INSERT INTO blob_use (hash, size, used)
+                       VALUES (?1, ?2, (SELECT coalesce(max(used), 0) + 1 FROM blob_use))
+                       ON CONFLICT (hash) DO UPDATE SET used = excluded.used";
+            tx.prepare_cached(sql)?.execute(params![hash, size])
         };
         self.write("keep a content", insert).await.map(drop).map_err(failed("keep a content"))
     }

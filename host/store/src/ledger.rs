@@ -94,12 +94,14 @@ impl Store for Ledger {
     }
 
     async fn delete(&self, id: &SessionId) -> Result<(), StoreError> {
-        // Whoever works on it keeps it.
-        let claim = self.claim(id).await?;
-        let doomed = id.clone();
-        let gone = self.write("delete the session", move |tx| query::delete(tx, &doomed)).await?;
-        drop(claim);
-        let _ = std::fs::remove_file(claims::lock_file(&self.data_dir, id));
+        let root = id.clone();
+        let family = self.read("find the sessions below", move |db| query::family(db, &root)).await?;
+        // Whoever works on one of them keeps all.
+        let claims = family.iter().map(|id| claims::claim(&self.data_dir, id)).collect::<Result<Vec<_>, _>>()?;
+        let remove =
+            move |tx: &Transaction<'_>| family.iter().map(|id| query::delete(tx, id)).sum::<rusqlite::Result<usize>>();
+        let gone = self.write("delete the session", remove).await?;
+        claims.into_iter().for_each(claims::Held::forget);
         if gone == 0 { Err(StoreError::NoSession(id.clone())) } else { Ok(()) }
     }
 
@@ -123,7 +125,7 @@ impl Store for Ledger {
     }
 
     async fn claim(&self, id: &SessionId) -> Result<Box<dyn Claim>, StoreError> {
-        claims::claim(&self.data_dir, id)
+        Ok(Box::new(claims::claim(&self.data_dir, id.as_str())?))
     }
 
     async fn approvals(&self, worktree: &Path) -> Result<Vec<Rule>, StoreError> {

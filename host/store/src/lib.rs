@@ -7,6 +7,7 @@ mod claims;
 mod connection;
 mod journal;
 mod ledger;
+mod migrate;
 mod outputs;
 mod query;
 mod writer;

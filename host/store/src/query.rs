@@ -23,8 +23,10 @@ pub(crate) fn put(tx: &Transaction<'_>, change: &Change) -> rusqlite::Result<()>
 }
 
 fn put_session(tx: &Transaction<'_>, s: &Session) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO session (id, parent_id, directory, updated, data) VALUES (?1, ?2, ?3, ?4, ?5)
-               ON CONFLICT (id) DO UPDATE SET updated = excluded.updated, data = excluded.data";
+    let sql = "INSERT INTO session (id, parent_id, directory, updated, data, touched)
+               VALUES (?1, ?2, ?3, ?4, ?5, (SELECT coalesce(max(touched), 0) + 1 FROM session))
+               ON CONFLICT (id) DO UPDATE
+               SET directory = excluded.directory, updated = excluded.updated, data = excluded.data, touched = excluded.touched";
     let parent = s.parent_id.as_ref().map(SessionId::as_str);
     let (directory, updated) = (s.directory.to_string_lossy(), i64::try_from(s.time.updated).unwrap_or(i64::MAX));
     tx.prepare_cached(sql)?.execute(params![s.id.as_str(), parent, directory, updated, to_json(s)?])?;
@@ -53,20 +55,22 @@ pub(crate) fn session(db: &Connection, id: &SessionId) -> rusqlite::Result<Optio
 
 pub(crate) fn latest(db: &Connection, directory: &Path) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT data FROM session WHERE directory = ?1 AND parent_id IS NULL
-               ORDER BY updated DESC, seq DESC LIMIT 1";
+               ORDER BY touched DESC, seq DESC LIMIT 1";
     db.prepare_cached(sql)?.query_row([directory.to_string_lossy()], |r| r.get(0)).optional()
 }
 
 /// Newest first, with the number of messages; no part is read.
 pub(crate) fn sessions(db: &Connection, limit: usize) -> rusqlite::Result<Vec<(String, i64)>> {
-    let sql = "SELECT data, (SELECT count(*) FROM message WHERE session_id = session.id) FROM session
-               ORDER BY updated DESC, seq DESC LIMIT ?1";
+    let sql =
+        "SELECT data, (SELECT count(*) FROM message WHERE session_id = session.id AND undone_by IS NULL) FROM session
+               ORDER BY touched DESC, seq DESC LIMIT ?1";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     db.prepare_cached(sql)?.query_map([limit], |r| Ok((r.get(0)?, r.get(1)?)))?.collect()
 }
 
 pub(crate) fn messages(db: &Connection, id: &SessionId) -> rusqlite::Result<Vec<String>> {
-    let mut q = db.prepare_cached("SELECT data FROM message WHERE session_id = ?1 ORDER BY seq")?;
+    let mut q =
+        db.prepare_cached("SELECT data FROM message WHERE session_id = ?1 AND undone_by IS NULL ORDER BY seq")?;
     q.query_map([id.as_str()], |r| r.get(0))?.collect()
 }
 
@@ -76,9 +80,16 @@ pub(crate) fn parts(db: &Connection, id: &SessionId) -> rusqlite::Result<Vec<(St
     q.query_map([id.as_str()], |r| Ok((r.get(0)?, r.get(1)?)))?.collect()
 }
 
+/// A session and all that descend from it, itself first.
+pub(crate) fn family(db: &Connection, id: &SessionId) -> rusqlite::Result<Vec<String>> {
+    let sql = "WITH RECURSIVE family (id) AS (
+                 SELECT ?1 UNION SELECT session.id FROM session JOIN family ON session.parent_id = family.id)
+               SELECT id FROM family";
+    db.prepare_cached(sql)?.query_map([id.as_str()], |r| r.get(0))?.collect()
+}
+
 /// Removes a session, what it journalled, and the contents that nothing names any more. Returns how many sessions went.
-pub(crate) fn delete(tx: &Transaction<'_>, id: &SessionId) -> rusqlite::Result<usize> {
-    let id = id.as_str();
+pub(crate) fn delete(tx: &Transaction<'_>, id: &str) -> rusqlite::Result<usize> {
     let contents = "DELETE FROM blob WHERE hash IN (
           SELECT before_hash FROM journal WHERE session_id = ?1 UNION SELECT after_hash FROM journal WHERE session_id = ?1)
         AND NOT EXISTS (SELECT 1 FROM journal WHERE session_id <> ?1 AND before_hash = blob.hash)

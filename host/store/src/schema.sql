@@ -1,4 +1,5 @@
--- The only DDL: the drawing of the data. Version 1.
+-- The drawing of the data: what a new ledger is made from. A ledger of an older version comes here by the numbered files below
+-- `migrate/`; a test holds both ways to the same end.
 --
 -- Order is `seq`, the ledger's own number; ids and clocks order nothing. `data` holds the record as JSON, in the shape that
 -- `session export` prints; columns beside it exist only where something is looked up by them.
@@ -8,17 +9,23 @@ CREATE TABLE session (
   id        TEXT NOT NULL UNIQUE,
   parent_id TEXT,
   directory TEXT NOT NULL,
-  -- Milliseconds since the epoch of the last change: what `session list` sorts by.
+  -- Milliseconds since the epoch of the last change, for people.
   updated   INTEGER NOT NULL,
-  data      TEXT NOT NULL
+  data      TEXT NOT NULL,
+  -- Grows with every write of a session: which one is the newest, whatever the clock did.
+  touched   INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX session_by_directory ON session (directory, updated);
+CREATE INDEX session_by_touch ON session (touched);
+CREATE INDEX session_by_folder ON session (directory, touched);
+CREATE INDEX session_by_parent ON session (parent_id);
 
 CREATE TABLE message (
   seq        INTEGER PRIMARY KEY AUTOINCREMENT,
   id         TEXT NOT NULL UNIQUE,
   session_id TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
-  data       TEXT NOT NULL
+  data       TEXT NOT NULL,
+  -- The undo that took it out of the talk. Such a message is kept for redo and is part of no history.
+  undone_by  INTEGER
 ) STRICT;
 CREATE INDEX message_by_session ON message (session_id, seq);
 
@@ -46,6 +53,15 @@ CREATE TABLE blob (
   content BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Beside the contents, so that their sum and their age are read without them.
+CREATE TABLE blob_use (
+  hash TEXT PRIMARY KEY REFERENCES blob (hash) ON DELETE CASCADE,
+  size INTEGER NOT NULL,
+  -- Grows with every keeping: where room is needed, the smallest goes first.
+  used INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX blob_by_use ON blob_use (used);
+
 -- Acts of components on the disk, noted before they are done. `after_image` is empty while the act has not been seen to end.
 CREATE TABLE journal (
   seq          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -53,7 +69,9 @@ CREATE TABLE journal (
   data         TEXT NOT NULL,
   before_hash  TEXT,
   after_image  TEXT,
-  after_hash   TEXT
+  after_hash   TEXT,
+  -- The undo that took it back.
+  undone_by    INTEGER
 ) STRICT;
 CREATE INDEX journal_by_session ON journal (session_id, seq);
 CREATE INDEX journal_by_before ON journal (before_hash);
@@ -66,3 +84,14 @@ CREATE TABLE seen (
   data       TEXT NOT NULL,
   PRIMARY KEY (session_id, path)
 ) STRICT, WITHOUT ROWID;
+
+-- What was taken back, and how far it came. It is written before the first file is touched, so that one that was cut short can be
+-- finished or taken back itself.
+CREATE TABLE undo (
+  seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+  session_id TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
+  -- applying → done → returning → redone; applying → returning as well.
+  state      TEXT NOT NULL,
+  data       TEXT NOT NULL
+) STRICT;
+CREATE INDEX undo_by_session ON undo (session_id, seq);

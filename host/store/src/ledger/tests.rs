@@ -104,11 +104,12 @@ async fn a_batch_lands_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn the_newest_session_of_a_folder_is_found() {
+async fn the_newest_session_of_a_folder_is_the_one_written_last() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(dir.path()).unwrap();
-    let (old, new, other) = (session("/w", 5), session("/w", 6), session("/x", 9));
-    let all = [&new, &old, &other].map(|s| Change::Session(s.clone()));
+    // The clock went back between the two.
+    let (old, new, other) = (session("/w", 6), session("/w", 5), session("/x", 1));
+    let all = [&new, &old, &new, &other].map(|s| Change::Session(s.clone()));
     ledger.apply(all.to_vec()).await.unwrap();
     assert_eq!(ledger.latest(Path::new("/w")).await.unwrap().map(|s| s.id), Some(new.id.clone()));
     assert_eq!(ledger.latest(Path::new("/y")).await.unwrap(), None);
@@ -132,6 +133,26 @@ async fn a_session_has_one_owner() {
 }
 
 #[tokio::test]
+async fn a_session_is_deleted_with_those_below_it_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(dir.path()).unwrap();
+    let parent = session("/w", 1);
+    let child = Session { parent_id: Some(parent.id.clone()), ..session("/w", 1) };
+    let grandchild = Session { parent_id: Some(child.id.clone()), ..session("/w", 1) };
+    let other = session("/w", 1);
+    let all = [&parent, &child, &grandchild, &other].map(|s| Change::Session(s.clone()));
+    ledger.apply(all.to_vec()).await.unwrap();
+    ledger.apply(vec![Change::Message(message(&grandchild))]).await.unwrap();
+    let claim = ledger.claim(&grandchild.id).await.unwrap();
+    assert!(matches!(ledger.delete(&parent.id).await, Err(StoreError::Busy { .. })));
+    assert_eq!(count(&ledger, "SELECT count(*) FROM session").await, 4);
+    drop(claim);
+    ledger.delete(&parent.id).await.unwrap();
+    assert_eq!(count(&ledger, "SELECT count(*) FROM session").await, 1);
+    assert_eq!(count(&ledger, "SELECT count(*) FROM message").await, 0);
+}
+
+#[tokio::test]
 async fn deleting_a_session_removes_what_only_it_named() {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(dir.path()).unwrap();
@@ -152,6 +173,7 @@ async fn deleting_a_session_removes_what_only_it_named() {
     ledger.delete(&a.id).await.unwrap();
     assert_eq!(count(&ledger, "SELECT count(*) FROM blob WHERE hash = 'own'").await, 0);
     assert_eq!(count(&ledger, "SELECT count(*) FROM blob WHERE hash = 'shared'").await, 1);
+    assert_eq!(count(&ledger, "SELECT count(*) FROM blob_use").await, 1);
     assert_eq!(count(&ledger, "SELECT count(*) FROM part").await, 0);
     assert_eq!(count(&ledger, "SELECT count(*) FROM journal").await, 1);
 }

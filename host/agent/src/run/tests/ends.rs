@@ -52,6 +52,17 @@ async fn a_step_with_one_call_takes_two_transactions_and_no_load() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_another_run_added_before_the_claim_stays() {
+    let left = stage(vec![answers("done")]).run().await;
+    let mut stage = Stage::resumed(&left, vec![answers("more")]);
+    // Loaded, then another run ended, then claimed.
+    stage.session.cost = 0.into();
+    stage.session.title = String::new();
+    let resumed = stage.run().await;
+    assert_eq!((resumed.session.cost.to_string().as_str(), resumed.session.title.as_str()), ("2", "go"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn cost_and_tokens_are_summed() {
     let left = stage(vec![calls(&[("1", "read", r#"{"path":"a"}"#)]), answers("done")]).run().await;
     // One USD for each million tokens of input, and a million each time.
