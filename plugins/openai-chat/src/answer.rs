@@ -4,10 +4,10 @@
 //! whole call and then an error when the rest of the output does not fit its grammar, and some servers grow a call after its arguments
 //! looked complete. What streams meanwhile are the pieces of the input, which nobody acts upon.
 
-use crate::chunk::{CallDelta, Choice, Chunk, Delta, Function, Loose};
-use crate::failure;
+use crate::chunk::{self, CallDelta, Choice, Chunk, Delta, Function};
 use airlock::calls::{Call, Calls, Fragment, Placed};
-use airlock::provider::{FinishReason, ProviderFailure, StepFinish, StreamEvent, ToolCall, Usage};
+use airlock::provider::{FinishReason, StepFinish, ToolCall, Usage};
+use codec::{Blocks, Kind, Loose, Place, Read, Seed, Shape, Unreadable, failure};
 use serde_json::{Map, Value};
 
 mod details;
@@ -16,20 +16,9 @@ mod usage;
 
 use details::Details;
 
-/// The block that deltas go to.
-#[derive(Debug)]
-enum Open {
-    Nothing,
-    Text(String),
-    Reasoning(String),
-}
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Answer {
-    events: Vec<StreamEvent>,
-    phase: Phase,
-    open: Open,
-    blocks: u32,
+    blocks: Blocks,
     calls: Calls,
     details: Details,
     usage: Option<Usage>,
@@ -42,48 +31,43 @@ pub struct Answer {
     chunks: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Before,
-    Running,
-    Over,
+impl codec::Answer for Answer {
+    const SHAPE: Shape = Shape::Events;
+
+    fn read(&mut self, json: &[u8], place: Place) -> Result<Read, Unreadable> {
+        chunk::read(json, |chunk| match place {
+            _ if chunk.is_error() => Read::Error,
+            Place::Stray | Place::Whole if chunk.choice.is_none() => Read::Nothing,
+            _ => {
+                self.chunk(chunk);
+                Read::Taken
+            }
+        })
+    }
+
+    fn done(&mut self) {
+        let is_empty = self.finish.is_none() && self.blocks.is_empty() && self.calls.is_empty();
+        if is_empty {
+            self.blocks.fail(failure::transport("The server ended the stream without an answer", true));
+        }
+        self.end();
+    }
+
+    fn cut(&mut self) {
+        if self.finish.is_none() {
+            self.blocks.fail(failure::cut(self.blocks.has_begun()));
+        }
+        self.end();
+    }
+
+    fn blocks(&mut self) -> &mut Blocks {
+        &mut self.blocks
+    }
 }
 
 impl Answer {
-    pub fn new() -> Self {
-        Self {
-            events: Vec::new(),
-            phase: Phase::Before,
-            open: Open::Nothing,
-            blocks: 0,
-            calls: Calls::default(),
-            details: Details::default(),
-            usage: None,
-            finish: None,
-            is_refusal: false,
-            id: String::new(),
-            model: String::new(),
-            chunks: 0,
-        }
-    }
-
-    pub fn is_over(&self) -> bool {
-        self.phase == Phase::Over
-    }
-
-    pub fn take_events(&mut self) -> Vec<StreamEvent> {
-        std::mem::take(&mut self.events)
-    }
-
-    pub fn fail(&mut self, failure: ProviderFailure) {
-        if !self.is_over() {
-            self.phase = Phase::Over;
-            self.events.push(StreamEvent::Failure(failure));
-        }
-    }
-
-    pub fn chunk(&mut self, chunk: &Chunk<'_>) {
-        self.start();
+    fn chunk(&mut self, chunk: &Chunk<'_>) {
+        self.blocks.start();
         self.chunks += 1;
         set_once(&mut self.id, &chunk.id);
         set_once(&mut self.model, &chunk.model);
@@ -93,13 +77,6 @@ impl Answer {
         }
         if let Some(choice) = &chunk.choice {
             self.choice(choice, chunk);
-        }
-    }
-
-    fn start(&mut self) {
-        if self.phase == Phase::Before {
-            self.phase = Phase::Running;
-            self.events.push(StreamEvent::StepStart);
         }
     }
 
@@ -158,55 +135,25 @@ impl Answer {
         }
     }
 
-    /// An empty string neither opens nor closes a block.
     fn text(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        if !matches!(self.open, Open::Text(_)) {
-            self.close();
-            let id = self.block("text");
-            self.events.push(StreamEvent::TextStart { id: id.clone() });
-            self.open = Open::Text(id);
-        }
-        if let Open::Text(id) = &self.open {
-            self.events.push(StreamEvent::TextDelta { id: id.clone(), text: text.into() });
+        if !text.is_empty() {
+            self.seal(Some(Kind::Text));
+            self.blocks.text(text);
         }
     }
 
     fn reasoning(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        self.open_reasoning();
-        if let Open::Reasoning(id) = &self.open {
-            self.events.push(StreamEvent::ReasoningDelta { id: id.clone(), text: text.into() });
-        }
+        self.blocks.reasoning(text);
     }
 
-    fn open_reasoning(&mut self) {
-        if !matches!(self.open, Open::Reasoning(_)) {
-            self.close();
-            let id = self.block("reasoning");
-            self.events.push(StreamEvent::ReasoningStart { id: id.clone() });
-            self.open = Open::Reasoning(id);
+    /// Reasoning that ends here takes its details with it.
+    fn seal(&mut self, next: Option<Kind>) {
+        if self.blocks.open() == Some(Kind::Reasoning)
+            && next != Some(Kind::Reasoning)
+            && let Some(details) = self.details.take()
+        {
+            self.blocks.keep(details);
         }
-    }
-
-    fn close(&mut self) {
-        match std::mem::replace(&mut self.open, Open::Nothing) {
-            Open::Nothing => {}
-            Open::Text(id) => self.events.push(StreamEvent::TextEnd { id, opaque: None }),
-            Open::Reasoning(id) => {
-                let opaque = self.details.take();
-                self.events.push(StreamEvent::ReasoningEnd { id, opaque });
-            }
-        }
-    }
-
-    fn block(&mut self, kind: &str) -> String {
-        self.blocks += 1;
-        format!("{kind}-{}", self.blocks)
     }
 
     fn call(&mut self, call: &CallDelta<'_>, chunk: &Chunk<'_>) {
@@ -227,75 +174,48 @@ impl Answer {
             Ok(Placed::Continued(at)) => Some(self.call_continued(at, &arguments)),
             Ok(Placed::Ignored) => None,
             Err(_) => {
-                self.fail(failure::transport(
-                    "The model's answer has more tool calls, or longer ones, than is sane",
-                    false,
-                ));
+                let why = "The model's answer has more tool calls, or longer ones, than is sane";
+                self.blocks.fail(failure::transport(why, false));
                 None
             }
         }
     }
 
     fn call_started(&mut self, at: usize, arguments: &str) -> usize {
-        self.close();
+        self.seal(None);
         let Call { id, name, .. } = self.calls.get(at);
-        self.events.push(StreamEvent::ToolInputStart { id: id.clone(), name: name.clone() });
+        self.blocks.input_start(id, name);
         self.call_continued(at, arguments)
     }
 
     fn call_continued(&mut self, at: usize, arguments: &str) -> usize {
-        if !arguments.is_empty() {
-            let id = self.calls.get(at).id.clone();
-            self.events.push(StreamEvent::ToolInputDelta { id, text: arguments.into() });
-        }
+        self.blocks.input(&self.calls.get(at).id, arguments);
         at
     }
 
-    /// `[DONE]`, or the end of a whole answer: the server says that all is there.
-    pub fn done(&mut self) {
-        let is_empty = self.finish.is_none() && self.blocks == 0 && self.calls.is_empty();
-        if is_empty {
-            self.fail(failure::transport("The server ended the stream without an answer", true));
-        }
-        self.end();
-    }
-
-    /// The body has ended. Without the server's word for the end it was cut.
-    pub fn cut(&mut self) {
-        if self.finish.is_none() {
-            let message = match self.phase {
-                Phase::Before => "The server closed the connection without an answer",
-                _ => "The connection closed before the model's answer was complete",
-            };
-            self.fail(failure::transport(message, true));
-        }
-        self.end();
-    }
-
     fn end(&mut self) {
-        if self.is_over() {
+        if self.blocks.is_over() {
             return;
         }
         let said = self.finish.take();
         match ending::effective(said.as_deref(), !self.calls.is_empty()) {
             Ok(reason) => self.finish(reason, said),
-            Err(failure) => self.fail(failure),
+            Err(failure) => self.blocks.fail(failure),
         }
     }
 
     fn finish(&mut self, reason: FinishReason, said: Option<String>) {
-        self.start();
+        self.blocks.start();
         if !self.details.is_empty() {
-            self.open_reasoning();
+            self.blocks.switch(Kind::Reasoning);
         }
-        self.close();
+        self.seal(None);
+        self.blocks.close();
         for call in self.calls.take() {
-            self.events.push(StreamEvent::ToolInputEnd { id: call.id.clone() });
-            self.events.push(StreamEvent::ToolCall(complete(call, reason)));
+            self.blocks.call(complete(call, reason));
         }
         let metadata = self.metadata(said);
-        self.events.push(StreamEvent::StepFinish(StepFinish { reason, usage: self.usage, metadata }));
-        self.phase = Phase::Over;
+        self.blocks.finish(StepFinish { reason, usage: self.usage, metadata });
     }
 
     fn metadata(&mut self, said: Option<String>) -> Option<String> {
@@ -330,12 +250,8 @@ fn set_once(field: &mut String, given: &Loose<'_>) {
 /// An id for a call that came without one: the same for the same bytes, and another for any other chunk.
 fn made_id(chunk: &Chunk<'_>, chunks: u64, fragment: &Fragment<'_>) -> String {
     let created = if let Loose::Json(v) = &chunk.created { v.as_u64().unwrap_or(0) } else { 0 };
-    let index = fragment.index.unwrap_or(u64::MAX);
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let numbers = [created, chunks, index].map(u64::to_le_bytes);
+    let numbers = [created, chunks, fragment.index.unwrap_or(u64::MAX)];
     let texts = [chunk.id.text(), chunk.model.text(), fragment.name, fragment.arguments];
-    for byte in numbers.iter().flatten().chain(texts.iter().flat_map(|t| t.as_bytes())) {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    format!("call_{hash:016x}")
+    let seed = numbers.iter().fold(Seed::default(), |seed, n| seed.with(&n.to_le_bytes()));
+    texts.iter().fold(seed, |seed, text| seed.with(text.as_bytes())).call_id()
 }

@@ -1,9 +1,8 @@
 //! The wire's shape, read without copies, and as leniently as the field demands: any field may be missing, null or of another type.
 
+use codec::{Loose, Unreadable, count};
 use serde::Deserialize;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -171,95 +170,6 @@ pub struct CompletionDetails {
     pub reasoning_tokens: u64,
 }
 
-/// A string, or whatever stands in its place.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Loose<'a> {
-    #[default]
-    Missing,
-    Text(Cow<'a, str>),
-    Json(Value),
-}
-
-impl<'a> Loose<'a> {
-    /// Empty unless it is a string.
-    pub fn text(&self) -> &str {
-        if let Self::Text(text) = self { text } else { "" }
-    }
-
-    fn into_text(self) -> Cow<'a, str> {
-        if let Self::Text(text) = self { text } else { Cow::Borrowed("") }
-    }
-
-    fn number(&self) -> Option<u64> {
-        match self {
-            Self::Missing => None,
-            Self::Text(text) => text.parse().ok(),
-            Self::Json(value) => value.as_u64(),
-        }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(LooseVisitor)
-    }
-}
-
-struct LooseVisitor;
-
-impl<'de> Visitor<'de> for LooseVisitor {
-    type Value = Loose<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Loose::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Loose::Text(Cow::Owned(text.into())))
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Loose::Missing)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(Loose::Json(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(Loose::Json(value.into()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(Loose::Json(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(Loose::Json(value.into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        Value::deserialize(SeqAccessDeserializer::new(seq)).map(Loose::Json)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        Value::deserialize(MapAccessDeserializer::new(map)).map(Loose::Json)
-    }
-}
-
-/// A count: tolerates null, fractions and text; what is no count is none.
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let value = Loose::deserialize(deserializer)?;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; a negative count is none")]
-    let fraction = |v: &Value| v.as_f64().map(|f| f as u64);
-    let given = value.number().or_else(|| if let Loose::Json(v) = &value { fraction(v) } else { None });
-    Ok(given.unwrap_or(0))
-}
-
 /// The choice number 0, without a list: one answer is all that is ever asked for.
 fn first_choice<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Choice<'a>>, D::Error> {
     struct First;
@@ -289,14 +199,6 @@ fn first_choice<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Op
     deserializer.deserialize_any(First)
 }
 
-/// Why bytes are no chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// They end inside a JSON text.
-    Incomplete,
-    NotJson,
-}
-
 /// Reads a chunk and hands it to `then`. What is not quite right is mended on a slow path.
 pub fn read<R>(bytes: &[u8], then: impl FnOnce(&Chunk<'_>) -> R) -> Result<R, Unreadable> {
     // A list would be read as the fields of a chunk in turn.
@@ -310,9 +212,4 @@ pub fn read<R>(bytes: &[u8], then: impl FnOnce(&Chunk<'_>) -> R) -> Result<R, Un
     let mended = repair::mend(bytes)?;
     let chunk = serde_json::from_str::<Chunk<'_>>(&mended).map_err(|_| Unreadable::NotJson)?;
     Ok(then(&chunk))
-}
-
-/// Reads any JSON, with the same tolerance for broken text.
-pub fn read_value(bytes: &[u8]) -> Option<Value> {
-    serde_json::from_slice(bytes).ok().or_else(|| serde_json::from_str(&repair::text(bytes)).ok())
 }

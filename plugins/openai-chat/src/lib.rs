@@ -5,12 +5,11 @@ use airlock::provider::{Header, HttpRequest, Provider, ProviderFailure, Provider
 mod answer;
 mod catalogue;
 mod chunk;
-mod decode;
 mod dialect;
 mod encode;
-mod failure;
 
-pub use decode::Decoder;
+/// The reader of one answer.
+pub type Decoder = codec::Decoder<answer::Answer>;
 
 /// The adapter.
 pub struct Codec;
@@ -34,7 +33,7 @@ impl Provider for Codec {
     }
 
     fn classify(status: u16, headers: &[Header], body: &[u8]) -> ProviderFailure {
-        failure::classify(status, headers, body)
+        codec::failure::classify(status, headers, body)
     }
 }
 

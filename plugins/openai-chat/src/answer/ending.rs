@@ -1,8 +1,8 @@
 //! What the end of an answer means, with a look at what is in it: servers often say the wrong word.
 
-use crate::failure::{self, sentence};
 use airlock::provider::FailureKind::{self, ContextOverflow, MalformedToolCall, Overloaded, Server};
 use airlock::provider::{FinishReason, ProviderFailure};
+use codec::failure::{self, sentence};
 
 /// The reason that the loop can act upon, or the failure that the server put into the reason.
 pub fn effective(said: Option<&str>, has_calls: bool) -> Result<FinishReason, ProviderFailure> {

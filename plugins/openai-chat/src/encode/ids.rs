@@ -1,6 +1,7 @@
 //! Ids of calls as a server accepts them. They are made in the order of the conversation, so each step gives the earlier calls the same.
 
 use crate::dialect::Ids;
+use codec::Seed;
 use std::collections::{HashMap, HashSet};
 
 /// The longest id that OpenAI accepts.
@@ -45,13 +46,10 @@ impl IdMap {
 
     /// Cutting ids short would make equal what differs at the end: the whole id counts.
     fn made(&self, id: &str, attempt: u64) -> String {
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        for byte in id.bytes().chain(attempt.to_le_bytes()) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        let seed = Seed::default().with(id.as_bytes()).with(&attempt.to_le_bytes());
         match self.rule {
-            Ids::Any => format!("call_{hash:016x}"),
-            Ids::Nine => format!("{hash:016x}")[7..].to_owned(),
+            Ids::Any => seed.call_id(),
+            Ids::Nine => seed.digits()[7..].to_owned(),
         }
     }
 }

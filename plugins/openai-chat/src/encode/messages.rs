@@ -5,6 +5,7 @@ use crate::dialect::{Dialect, Reasoning};
 use airlock::provider::{self, File, Part, Request, Role, ToolCall, ToolResult};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use codec::{files, turns};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -175,7 +176,7 @@ impl<'a> Writer<'a> {
             return Err(format!("The result of `{}` answers no open call ({})", result.name, result.call_id));
         };
         let id = self.unanswered.remove(at);
-        self.out.push(Message { tool_call_id: Some(id), ..Message::text("tool", result_text(result)) });
+        self.out.push(Message { tool_call_id: Some(id), ..Message::text("tool", files::result_text(result)) });
         self.files.extend(&result.files);
         Ok(())
     }
@@ -183,8 +184,7 @@ impl<'a> Writer<'a> {
     /// Every call has its result before anything else comes, or the server refuses the conversation for good.
     fn settle(&mut self) {
         for id in std::mem::take(&mut self.unanswered) {
-            let text = "Error: the call was interrupted and has no result";
-            self.out.push(Message { tool_call_id: Some(id), ..Message::text("tool", text) });
+            self.out.push(Message { tool_call_id: Some(id), ..Message::text("tool", turns::INTERRUPTED) });
         }
         let files = std::mem::take(&mut self.files);
         if !files.is_empty() {
@@ -226,14 +226,7 @@ fn file(file: &File) -> Value {
         }
         "audio/wav" | "audio/x-wav" => json!({"type": "input_audio", "input_audio": {"data": data(), "format": "wav"}}),
         "audio/mpeg" | "audio/mp3" => json!({"type": "input_audio", "input_audio": {"data": data(), "format": "mp3"}}),
-        mime => json!({"type": "text", "text": as_text(name, mime, &file.data)}),
-    }
-}
-
-fn as_text(name: &str, mime: &str, data: &[u8]) -> String {
-    match std::str::from_utf8(data) {
-        Ok(text) if mime.starts_with("text/") || mime == "application/json" => format!("{name}:\n{text}"),
-        _ => format!("[The file {name} ({mime}, {} bytes) cannot be shown to this model]", data.len()),
+        _ => json!({"type": "text", "text": files::as_text(file)}),
     }
 }
 
@@ -252,16 +245,4 @@ fn arguments(input: &str) -> Cow<'_, str> {
         return Cow::Borrowed("{}");
     }
     Cow::Owned(json!({"invalid_arguments": input}).to_string())
-}
-
-/// The protocol has no mark for a failed call: it is said in words, once.
-fn result_text(result: &ToolResult) -> Cow<'_, str> {
-    let text = result.text.as_str();
-    let says_so = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
-    match (result.is_error, text.trim().is_empty()) {
-        (true, true) => Cow::Borrowed("Error: the call failed without a word"),
-        (false, true) => Cow::Borrowed("(no output)"),
-        (true, false) if !says_so => Cow::Owned(format!("Error: {text}")),
-        _ => Cow::Borrowed(text),
-    }
 }

@@ -1,4 +1,4 @@
-//! What an error means: the same reading for an answer outside 2xx and for an error inside a stream.
+//! What an error means, in whatever protocol: the same reading for an answer outside 2xx and for an error inside a stream.
 
 use airlock::provider::{FailureKind, Header, ProviderFailure};
 use serde_json::Value;
@@ -13,6 +13,7 @@ use report::Report;
 const LONGEST: usize = 500;
 
 /// An answer outside 2xx.
+#[must_use]
 pub fn classify(status: u16, headers: &[Header], body: &[u8]) -> ProviderFailure {
     let content_type = header(headers, "content-type").unwrap_or("");
     let report =
@@ -28,6 +29,7 @@ pub fn classify(status: u16, headers: &[Header], body: &[u8]) -> ProviderFailure
 }
 
 /// An error object inside a 2xx answer.
+#[must_use]
 pub fn in_answer(error: &Value) -> ProviderFailure {
     let report = Report::of_value(error);
     let (kind, retryable) = meaning::of(report.status, &report);
@@ -36,11 +38,24 @@ pub fn in_answer(error: &Value) -> ProviderFailure {
 }
 
 /// The connection or the body is not what an answer looks like.
+#[must_use]
 pub fn transport(message: &str, retryable: bool) -> ProviderFailure {
     ProviderFailure { kind: FailureKind::Transport, message: message.into(), retryable, retry_after_ms: None }
 }
 
+/// The body ended before the server said that it was complete.
+#[must_use]
+pub fn cut(has_begun: bool) -> ProviderFailure {
+    let message = if has_begun {
+        "The connection closed before the model's answer was complete"
+    } else {
+        "The server closed the connection without an answer"
+    };
+    transport(message, true)
+}
+
 /// A 2xx answer of a type that is none of this protocol.
+#[must_use]
 pub fn wrong_type(content_type: &str) -> ProviderFailure {
     let named = if content_type.is_empty() { "without a content type" } else { content_type };
     let message = format!(
@@ -69,6 +84,7 @@ fn is_page(content_type: &str, body: &[u8]) -> bool {
 }
 
 /// One line of bounded length.
+#[must_use]
 pub fn sentence(text: &str) -> String {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();

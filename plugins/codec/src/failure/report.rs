@@ -1,7 +1,7 @@
 //! What an error body says, whatever its shape.
 
 use super::wait;
-use crate::chunk;
+use crate::json;
 use serde_json::Value;
 
 /// The parts of an error body that mean something.
@@ -25,9 +25,9 @@ impl Report {
         if text.is_empty() {
             return Self { empty: true, ..Self::default() };
         }
-        match chunk::read_value(text) {
-            Some(value) => Self::of_value(&value),
-            None => Self::of_text(&String::from_utf8_lossy(&text[..text.len().min(8 << 10)])),
+        match json::read(text) {
+            Ok(value) => Self::of_value(&value),
+            Err(_) => Self::of_text(&String::from_utf8_lossy(&text[..text.len().min(8 << 10)])),
         }
     }
 

@@ -8,7 +8,7 @@ fn headers(list: &[(&str, &str)]) -> Vec<Header> {
 #[test]
 fn an_answer_outside_2xx_has_a_kind() {
     let table: &[(u16, &str, FailureKind, bool)] = &[
-        (400, include_str!("../../tests/fixtures/error-context-too-long.response.json"), ContextOverflow, false),
+        (400, include_str!("../../fixtures/error-context-too-long.response.json"), ContextOverflow, false),
         (400, r#"{"error":{"code":"context_length_exceeded","message":"too long"}}"#, ContextOverflow, false),
         (400, r#"{"error":{"message":"This model's maximum context length is 8192 tokens."}}"#, ContextOverflow, false),
         (
