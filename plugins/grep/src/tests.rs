@@ -74,7 +74,7 @@ fn what_cannot_be_read_is_counted() {
     use std::os::unix::fs::PermissionsExt;
     let tree = Tree::new("refused", &[("a", b"hit"), ("b", b"hit"), ("d/c", b"hit")]);
     for name in ["a", "d"] {
-        fs::set_permissions(tree.0.workspace.join(name), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(tree.0.workspace.join(name), fs::Permissions::from_mode(0o000)).unwrap();
     }
     let text = tree.grep("hit", None, None).unwrap().text;
     let is_root = text.contains("d/c");
