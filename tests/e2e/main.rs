@@ -6,4 +6,5 @@ mod cases_a;
 mod cases_e;
 mod cases_f;
 mod crash;
+mod keys;
 mod permissions;

@@ -52,6 +52,7 @@ fn usage(told: &clap::Error) -> ExitCode {
 fn dispatch(command: &'static Command) -> Result<Exit, Report> {
     let well = |()| Exit::Well;
     match command {
+        Command::Auth(command) => cli::auth::main(command).map(well),
         Command::Agents(args) => cli::agents::main(args).map(well),
         Command::Providers(args) => cli::providers::main(args).map(well),
         Command::Config(command) => cli::config::main(command).map(well),

@@ -95,7 +95,7 @@ fn announce_compiling() -> Arc<dyn Fn(runtime::CompileNotice) + Send + Sync> {
 /// Which model a run speaks to. Looks for local servers only where nothing names one.
 pub async fn choose(ground: &Ground, profile: &Profile, session: Option<&Session>) -> Choice {
     let context = choice::Context { session: session.map(|s| &s.model), agent: profile.model.as_ref() };
-    match choice::without_looking(&ground.config, context, |v| variable(v).is_some()) {
+    match choice::without_looking(&ground.config, context, |k| ground.keys.find(k)) {
         Some(choice) => choice,
         None => choice::after_looking(&probe::local_servers().await),
     }
@@ -114,16 +114,14 @@ pub fn mind(ground: &Ground, rooms: &Rooms, choice: &Choice) -> Result<Mind, Rep
     let info = rooms.runtime.provider_info(&target.adapter)?;
     let known = || info.models.iter().find(|m| m.id == choice.model.model).cloned();
     let model = target.model.clone().or_else(known).unwrap_or_else(|| Model::unknown(&choice.model.model));
-    let secret = match &target.key {
-        None => None,
-        Some(source) => Some(resolve::fetch_key(&choice.model.provider, source)?),
-    };
+    let secret = resolve::key(&ground.keys, &choice.model.provider, target.key.as_ref())?;
     let name = info.secrets.first().cloned().unwrap_or_else(|| "key".into());
     let config = ProviderConfig {
         adapter: target.adapter.clone(),
         base_url: target.base_url.clone(),
         secrets: secret.map(|value| (name, Secret::new(value))).into_iter().collect(),
         options: options(target)?,
+        http: runtime::HttpOptions::default(),
     };
     Ok(Mind { provider: rooms.runtime.provider(config)?, model })
 }

@@ -27,8 +27,10 @@ mod state;
 mod tools;
 mod v0_1;
 mod vault;
+mod veil;
 
 pub use error::RuntimeError;
+pub use http::HttpOptions;
 pub use manifest::Manifest;
 pub use open::{Bundled, CompileNotice, Runtime, RuntimeOptions};
 pub use provider::ProviderConfig;

@@ -4,7 +4,7 @@ use crate::codec::Session;
 use crate::destination::Destination;
 use crate::error::RuntimeError;
 use crate::fault::Fault;
-use crate::http::{Body, Http, Reply};
+use crate::http::{Body, Http, HttpOptions, Reply};
 use crate::open::Runtime;
 use crate::registry::{Plugin, ProviderInfo};
 use crate::secret::{Secret, Secrets};
@@ -20,8 +20,8 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Bytes of one answer.
-const ANSWER: usize = 256 << 20;
+/// Bytes of one answer, unpacked: the longest one that models give takes a tenth of it.
+const ANSWER: usize = 64 << 20;
 /// How long the end of the body is waited for once the step is whole.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -36,6 +36,7 @@ pub struct ProviderConfig {
     pub secrets: BTreeMap<String, Secret>,
     /// JSON object for the adapter.
     pub options: Option<Value>,
+    pub http: HttpOptions,
 }
 
 pub struct Adapter {
@@ -57,7 +58,7 @@ impl Adapter {
     ) -> Result<Self, RuntimeError> {
         let url = config.base_url.unwrap_or_else(|| info.base_url.clone());
         let bad = |why| RuntimeError::BaseUrl { provider: config.adapter.clone(), url: url.clone(), why };
-        let http = Destination::parse(&url).and_then(Http::new).map_err(bad)?;
+        let http = Destination::parse(&url).and_then(|to| Http::new(to, config.http)).map_err(bad)?;
         let options = config.options.map(|o| o.to_string());
         Ok(Self { runtime, plugin, http, secrets: Secrets::new(config.secrets), options })
     }
@@ -185,7 +186,7 @@ impl Answering {
         };
         match events {
             Ok(_) if self.taken > ANSWER => {
-                vec![StreamEvent::Failure(internal("The answer is larger than 256 MiB.".into()))]
+                vec![StreamEvent::Failure(internal("The answer is larger than 64 MiB.".into()))]
             }
             Ok(events) => terminated(events),
             Err(fault) => vec![StreamEvent::Failure(adapter_failed(&self.name, &fault))],

@@ -1,5 +1,6 @@
 //! Secrets: values that are held, put into one header of a request whose destination was checked, and shown to nobody.
 
+use crate::veil::{Veil, Veiled};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -22,12 +23,19 @@ impl fmt::Debug for Secret {
 
 const OPEN: &str = "{{secret:";
 const CLOSE: &str = "}}";
-/// A shorter value is not looked for in answers: it would be found everywhere.
-const SHORTEST: usize = 6;
 
 /// The secrets of one provider.
-#[derive(Clone, Debug, Default)]
-pub struct Secrets(BTreeMap<String, Secret>);
+#[derive(Clone, Default)]
+pub struct Secrets {
+    values: BTreeMap<String, Secret>,
+    veil: Veil,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Secrets").field(&self.values).finish()
+    }
+}
 
 /// A placeholder that cannot be filled.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,13 +49,14 @@ pub enum SecretError {
 impl Secrets {
     #[must_use]
     pub fn new(values: BTreeMap<String, Secret>) -> Self {
-        Self(values)
+        let veil = Veil::over(values.values().map(|s| s.0.as_str()));
+        Self { values, veil }
     }
 
     /// Names of those that are set.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.0.iter().filter(|(_, s)| !s.0.is_empty()).map(|(name, _)| name.clone()).collect()
+        self.values.iter().filter(|(_, s)| !s.0.is_empty()).map(|(name, _)| name.clone()).collect()
     }
 
     /// The text with secrets in place of their placeholders, and whether there were any.
@@ -58,7 +67,7 @@ impl Secrets {
         let (mut out, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once(OPEN) {
             let (name, after) = after.split_once(CLOSE).ok_or(SecretError::Unclosed)?;
-            let value = self.0.get(name).filter(|s| !s.0.is_empty());
+            let value = self.values.get(name).filter(|s| !s.0.is_empty());
             out.push_str(before);
             out.push_str(&value.ok_or_else(|| SecretError::Unset(name.into()))?.0);
             rest = after;
@@ -67,24 +76,18 @@ impl Secrets {
         Ok((out, rest.len() != text.len()))
     }
 
-    /// Takes the values out of a text from outside.
+    /// Takes the values out of a text from outside, in every coding in which they are known to come back.
     #[must_use]
-    pub fn blank(&self, mut text: String) -> String {
-        for Secret(value) in self.0.values().filter(|s| s.0.len() >= SHORTEST) {
-            if text.contains(value.as_str()) {
-                text = text.replace(value.as_str(), "***");
-            }
-        }
-        text
+    pub fn blank(&self, text: String) -> String {
+        // What was cut out of a text are whole characters.
+        String::from_utf8(self.veil.blank(text.into_bytes()))
+            .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
     }
 
-    /// As [`Secrets::blank`], for bytes that need not be text.
+    /// For an answer that comes piece by piece.
     #[must_use]
-    pub fn blank_bytes(&self, body: Vec<u8>) -> Vec<u8> {
-        match String::from_utf8(body) {
-            Ok(text) => self.blank(text).into_bytes(),
-            Err(error) => self.blank(String::from_utf8_lossy(error.as_bytes()).into_owned()).into_bytes(),
-        }
+    pub fn veiled(&self) -> Veiled {
+        Veiled::new(self.veil.clone())
     }
 }
 
@@ -122,6 +125,5 @@ mod tests {
         assert_eq!(format!("{:?}", Secret::new("v-123456")), "***");
         assert!(!format!("{:?}", secrets()).contains("123456"));
         assert_eq!(secrets().blank("key v-123456 is wrong".into()), "key *** is wrong");
-        assert_eq!(secrets().blank_bytes(b"\xffv-123456".to_vec()), "\u{fffd}***".as_bytes());
     }
 }

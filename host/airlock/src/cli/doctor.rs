@@ -2,7 +2,7 @@
 
 use super::{Format, Ground, Listing, columns, print, print_json};
 use crate::config::choice::{self, Context};
-use crate::config::{probe, variable};
+use crate::config::probe;
 use crate::report::Report;
 use crate::wire;
 use model::store::Store;
@@ -77,7 +77,7 @@ async fn plugins() -> Result<String, Report> {
 
 async fn model(ground: &Ground) -> String {
     let answers = probe::local_servers().await;
-    let chosen = choice::without_looking(&ground.config, Context::default(), |v| variable(v).is_some())
+    let chosen = choice::without_looking(&ground.config, Context::default(), |k| ground.keys.find(k))
         .unwrap_or_else(|| choice::after_looking(&answers));
     let served: Vec<String> =
         answers.iter().map(|a| format!("port {} serves {}", a.server.port, a.models.join(", "))).collect();

@@ -1,6 +1,7 @@
 //! The command line: what may be written, one file a command.
 
 pub mod agents;
+pub mod auth;
 pub mod completions;
 pub mod config;
 pub mod doctor;
@@ -10,6 +11,7 @@ pub mod providers;
 pub mod run;
 pub mod session;
 
+use crate::config::keys::Keys;
 use crate::config::paths::{Paths, Place};
 use crate::config::{Config, Overrides};
 use crate::report::Report;
@@ -42,6 +44,9 @@ pub enum Command {
     Models(Listing),
     /// List the providers, and where each one's key is looked for
     Providers(Listing),
+    /// Keep, list and forget keys of providers
+    #[command(subcommand)]
+    Auth(auth::AuthCommand),
     /// List the agents
     Agents(Listing),
     /// Show the config in force, or check the files
@@ -119,6 +124,8 @@ pub struct Ground {
     pub paths: Paths,
     pub place: Place,
     pub config: Config,
+    /// Those that `airlock auth add` kept.
+    pub keys: Keys,
 }
 
 impl Ground {
@@ -129,7 +136,8 @@ impl Ground {
         let place = place(dir)?;
         permits.lay_into(&mut flags, &paths)?;
         let config = Config::load(&paths, &place, flags)?;
-        Ok(Self { paths, place, config })
+        let keys = Keys::load(&paths.data)?;
+        Ok(Self { paths, place, config, keys })
     }
 
     /// For commands that only show something.

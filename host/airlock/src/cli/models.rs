@@ -2,14 +2,15 @@
 
 use super::{Format, Ground, Listing, columns, print_foreign, print_json};
 use crate::config::choice::{self, Answer, Choice, Context};
-use crate::config::providers::{KNOWN, OFFLINE, OFFLINE_MODEL};
-use crate::config::{Config, probe, variable};
+use crate::config::keys::Found;
+use crate::config::providers::{KNOWN, Known, OFFLINE, OFFLINE_MODEL};
+use crate::config::{Config, probe};
 use crate::report::Report;
 use serde_json::json;
 
 /// A line of the list.
 #[derive(Debug, PartialEq)]
-struct Found {
+struct Line {
     model: String,
     /// Tokens of the window; 0 = unknown.
     context: u32,
@@ -20,10 +21,10 @@ pub async fn main(args: &Listing) -> Result<(), Report> {
     let ground = Ground::of(args)?;
     ground.print_notices();
     let answers = probe::local_servers().await;
-    let is_set = |v: &str| variable(v).is_some();
-    let chosen = choice::without_looking(&ground.config, Context::default(), is_set)
+    let key = |k: &Known| ground.keys.find(k);
+    let chosen = choice::without_looking(&ground.config, Context::default(), key)
         .unwrap_or_else(|| choice::after_looking(&answers));
-    let found = all(&ground.config, is_set, &answers);
+    let found = all(&ground.config, key, &answers);
     match args.format {
         Format::Json => found.iter().try_for_each(|f| {
             print_json(&json!({
@@ -34,35 +35,38 @@ pub async fn main(args: &Listing) -> Result<(), Report> {
     }
 }
 
-fn is_chosen(found: &Found, chosen: &Choice) -> bool {
+fn is_chosen(found: &Line, chosen: &Choice) -> bool {
     found.model == chosen.model.to_string()
 }
 
-fn row(found: &Found, chosen: &Choice) -> Vec<String> {
+fn row(found: &Line, chosen: &Choice) -> Vec<String> {
     let mark = if is_chosen(found, chosen) { "*" } else { "" };
     let context = if found.context == 0 { String::new() } else { format!("{} tokens", found.context) };
     vec![format!("{}{mark}", found.model), context, found.from.clone()]
 }
 
 /// Configured, by key, served here, offline: in the order in which they are preferred.
-fn all(config: &Config, is_set: impl Fn(&str) -> bool, answers: &[Answer]) -> Vec<Found> {
+fn all(config: &Config, key: impl Fn(&Known) -> Option<Found>, answers: &[Answer]) -> Vec<Line> {
     let configured = config.providers.iter().flat_map(|(name, p)| {
-        p.models.iter().map(move |m| Found {
+        p.models.iter().map(move |m| Line {
             model: format!("{name}/{}", m.id),
             context: m.context,
             from: "config".into(),
         })
     });
-    let by_key = KNOWN.iter().filter(|k| is_set(k.variable)).map(|k| Found {
+    let by_key = KNOWN.iter().filter_map(|k| Some((k, key(k)?))).map(|(k, found)| Line {
         model: format!("{}/{}", k.id, k.model),
         context: 0,
-        from: format!("{} (any model of theirs can be named)", k.variable),
+        from: match found {
+            Found::Variable(name) => format!("{name} (any model of theirs can be named)"),
+            Found::Kept => "a kept key (any model of theirs can be named)".into(),
+        },
     });
     let served = answers.iter().flat_map(|a| {
         let from = format!("port {}", a.server.port);
-        a.models.iter().map(move |m| Found { model: format!("{}/{m}", a.server.id), context: 0, from: from.clone() })
+        a.models.iter().map(move |m| Line { model: format!("{}/{m}", a.server.id), context: 0, from: from.clone() })
     });
-    let offline = Found { model: format!("{OFFLINE}/{OFFLINE_MODEL}"), context: 0, from: "bundled".into() };
+    let offline = Line { model: format!("{OFFLINE}/{OFFLINE_MODEL}"), context: 0, from: "bundled".into() };
     configured.chain(by_key).chain(served).chain([offline]).collect()
 }
 
@@ -80,7 +84,8 @@ mod tests {
         let file = FileConfig::parse(Path::new("c.toml"), text, None).unwrap();
         let config = Config::merge(file, None, Variables::default(), Overrides::default());
         let answers = [Answer { server: LOCAL[0], models: vec!["q".into()] }];
-        let models: Vec<String> = all(&config, |v| v == "XAI_API_KEY", &answers).into_iter().map(|f| f.model).collect();
+        let models: Vec<String> =
+            all(&config, |k| (k.id == "xai").then_some(Found::Kept), &answers).into_iter().map(|f| f.model).collect();
         assert_eq!(models, ["p/m", "xai/grok-4", "ollama/q", "offline/explorer"]);
     }
 }

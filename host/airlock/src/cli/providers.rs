@@ -3,8 +3,9 @@
 use super::config::source;
 use super::{Format, Ground, Listing, columns, print, print_json};
 use crate::config::file::KeySource;
+use crate::config::keys::Keys;
 use crate::config::providers::{ADAPTER, KNOWN, LOCAL, OFFLINE};
-use crate::config::{Config, variable};
+use crate::config::{Config, resolve};
 use crate::report::Report;
 use serde_json::json;
 
@@ -23,27 +24,28 @@ pub fn main(args: &Listing) -> Result<(), Report> {
         Format::Json => rows.iter().try_for_each(|r| {
             print_json(&json!({
                 "id": r.name, "adapter": r.adapter, "base_url": r.base_url,
-                "key": r.key.as_ref().map(source), "ready": is_ready(r.key.as_ref()),
+                "key": key(r, &ground.keys), "ready": is_ready(r, &ground.keys),
             }))
         }),
-        Format::Text => print(&columns(&rows.iter().map(cells).collect::<Vec<_>>())),
+        Format::Text => print(&columns(&rows.iter().map(|r| cells(r, &ground.keys)).collect::<Vec<_>>())),
     }
 }
 
-fn cells(r: &Row) -> Vec<String> {
-    let key = r.key.as_ref().map_or("no key needed".to_owned(), source);
-    let state = if is_ready(r.key.as_ref()) { "ready" } else { "not set" };
+fn cells(r: &Row, keys: &Keys) -> Vec<String> {
+    let key = key(r, keys).unwrap_or_else(|| "no key needed".into());
+    let state = if is_ready(r, keys) { "ready" } else { "not set" };
     vec![r.name.clone(), state.into(), r.adapter.clone(), r.base_url.clone(), key]
 }
 
-/// Whether the key is where it should be. Only looked at, never read out.
-fn is_ready(key: Option<&KeySource>) -> bool {
-    match key {
-        None => true,
-        Some(KeySource::Env(name)) => variable(name).is_some(),
-        Some(KeySource::File(path)) => path.is_file(),
-        Some(KeySource::Keyring(_)) => false,
-    }
+/// Where the key is taken from, or should lie.
+fn key(r: &Row, keys: &Keys) -> Option<String> {
+    let named = r.key.as_ref().filter(|k| resolve::is_there(k));
+    let kept = || keys.key(&r.name).map(|_| format!("kept in {}", keys.path().display()));
+    named.map(source).or_else(kept).or_else(|| r.key.as_ref().map(source))
+}
+
+fn is_ready(r: &Row, keys: &Keys) -> bool {
+    r.key.as_ref().is_none_or(|k| resolve::is_there(k) || keys.key(&r.name).is_some())
 }
 
 /// A configured provider takes the place of the one that is known by its name.

@@ -1,6 +1,7 @@
 //! Which model a run speaks to: what is named, else the first key in the environment, else the first local server that answers,
 //! else the bundled offline model. Pure; the looking is done by [`super::probe`].
 
+use super::keys::Found;
 use super::providers::{KNOWN, Known, LOCAL, Local, OFFLINE, OFFLINE_MODEL};
 use super::{Config, Origin, Said};
 use model::provider::ModelRef;
@@ -19,7 +20,7 @@ pub enum Why {
     Session,
     /// The first model of a configured provider.
     FirstConfigured,
-    Key(&'static str),
+    Key(Found),
     Server(u16),
     NothingElse,
 }
@@ -31,7 +32,8 @@ impl Choice {
         let why = match &self.why {
             Why::Named(_) | Why::Session => return None,
             Why::FirstConfigured => "the first model of the config; `model = …` names another".to_owned(),
-            Why::Key(variable) => format!("{variable} is set; `model = …` in the config names another"),
+            Why::Key(Found::Variable(name)) => format!("{name} is set; `model = …` in the config names another"),
+            Why::Key(Found::Kept) => "its key is kept; `model = …` in the config names another".to_owned(),
             Why::Server(port) => format!("a server answers on port {port}; `model = …` in the config names another"),
             Why::NothingElse => "the bundled offline model: no model is configured, no key is set and no local server \
                  answers; see `airlock providers`"
@@ -58,7 +60,7 @@ pub struct Context<'a> {
 }
 
 /// The choice that needs no look at the network: flag, session, environment, agent, config, key.
-pub fn without_looking(config: &Config, context: Context<'_>, is_set: impl Fn(&str) -> bool) -> Option<Choice> {
+pub fn without_looking(config: &Config, context: Context<'_>, key: impl Fn(&Known) -> Option<Found>) -> Option<Choice> {
     let said = config.model.as_ref();
     let by_flag = said.filter(|s| matches!(s.by, Origin::Flag(_)));
     let by_variable = said.filter(|s| matches!(s.by, Origin::Variable(_)));
@@ -68,7 +70,7 @@ pub fn without_looking(config: &Config, context: Context<'_>, is_set: impl Fn(&s
         .or_else(|| context.agent.map(|m| Choice { model: m.clone(), why: Why::Named(config.agent.by.clone()) }))
         .or_else(|| named(said))
         .or_else(|| first_configured(config))
-        .or_else(|| by_key(is_set))
+        .or_else(|| by_key(key))
 }
 
 fn named(said: Option<&Said<ModelRef>>) -> Option<Choice> {
@@ -81,9 +83,9 @@ fn first_configured(config: &Config) -> Option<Choice> {
     Some(Choice { model, why: Why::FirstConfigured })
 }
 
-fn by_key(is_set: impl Fn(&str) -> bool) -> Option<Choice> {
-    let Known { id, variable, model, .. } = *KNOWN.iter().find(|k| is_set(k.variable))?;
-    Some(Choice { model: reference(id, model), why: Why::Key(variable) })
+fn by_key(key: impl Fn(&Known) -> Option<Found>) -> Option<Choice> {
+    let (service, found) = KNOWN.iter().find_map(|k| Some((k, key(k)?)))?;
+    Some(Choice { model: reference(service.id, service.model), why: Why::Key(found) })
 }
 
 /// The choice after the local servers had their time to answer.
@@ -123,7 +125,9 @@ mod tests {
             ("", &["OPENROUTER_API_KEY"], Some("openrouter/openrouter/auto")),
             ("", &[], None),
         ] {
-            let choice = without_looking(&config(text), Context::default(), |k| keys.contains(&k));
+            let choice = without_looking(&config(text), Context::default(), |k| {
+                keys.contains(&k.variable).then_some(Found::Variable(k.variable))
+            });
             assert_eq!(choice.map(|c| c.model.to_string()).as_deref(), want, "{text} {keys:?}");
         }
     }
@@ -147,7 +151,7 @@ mod tests {
             (by(None, None), no_session, "a/m"),
             (by(None, None), Context::default(), "f/m"),
         ] {
-            assert_eq!(without_looking(&config, context, |_| true).unwrap().model.to_string(), want);
+            assert_eq!(without_looking(&config, context, |_| Some(Found::Kept)).unwrap().model.to_string(), want);
         }
     }
 

@@ -7,6 +7,7 @@ pub mod agents;
 pub mod choice;
 pub mod error;
 pub mod file;
+pub mod keys;
 pub mod paths;
 pub mod probe;
 pub mod providers;

@@ -2,6 +2,7 @@
 
 use super::error::ConfigError;
 use super::file::{KeySource, ProviderEntry};
+use super::keys::Keys;
 use super::providers::{self, KNOWN, LOCAL, OFFLINE};
 use super::{Config, nearest};
 use model::provider::{Model, ModelRef};
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 pub struct Target {
     pub adapter: String,
     pub base_url: Option<String>,
-    /// A key that is named has to be there.
+    /// A key that is named has to be there; where none is named, one that is kept is used.
     pub key: Option<KeySource>,
     pub options: Option<Value>,
     /// What the config says of the model.
@@ -42,7 +43,9 @@ impl NoModel {
             Self::NoProvider { name, .. } => {
                 format!("Describe it in the config ([providers.{name}]), or choose one that `airlock providers` lists.")
             }
-            Self::NotSet { variable, .. } => format!("Set {variable}, or choose another model with --model."),
+            Self::NotSet { provider, variable } => format!(
+                "Set {variable}, keep a key with `airlock auth add {provider}`, or choose another model with --model."
+            ),
             Self::Unreadable { .. } => "Write the key alone into the file, readable by you only.".into(),
             Self::Keyring { .. } => "Use key = { env = \"NAME\" } or key = { file = \"PATH\" } for now.".into(),
         }
@@ -101,6 +104,30 @@ pub fn names(config: &Config) -> impl Iterator<Item = &str> {
 /// Keys are short; what is longer is another file.
 const MAX_KEY: u64 = 64 << 10;
 
+/// The key of a provider: from where it is said to lie, else the one that is kept. None where none is needed.
+///
+/// # Errors
+/// As [`fetch_key`].
+pub fn key(keys: &Keys, provider: &str, source: Option<&KeySource>) -> Result<Option<String>, NoModel> {
+    let kept = || keys.key(provider).map(str::to_owned);
+    match source.map(|s| fetch_key(provider, s)) {
+        None => Ok(kept()),
+        Some(Ok(key)) => Ok(Some(key)),
+        Some(Err(error @ NoModel::NotSet { .. })) => kept().map(Some).ok_or(error),
+        Some(Err(error)) => Err(error),
+    }
+}
+
+/// Whether something lies at the place. Only looked at, never read out.
+#[must_use]
+pub fn is_there(source: &KeySource) -> bool {
+    match source {
+        KeySource::Env(name) => super::variable(name).is_some(),
+        KeySource::File(path) => path.is_file(),
+        KeySource::Keyring(_) => false,
+    }
+}
+
 /// Fetches a key from where it lies.
 ///
 /// # Errors
@@ -109,7 +136,8 @@ pub fn fetch_key(provider: &str, source: &KeySource) -> Result<String, NoModel> 
     let provider = provider.to_owned();
     match source {
         KeySource::Env(variable) => {
-            super::variable(variable).ok_or(NoModel::NotSet { provider, variable: variable.clone() })
+            let value = super::variable(variable).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
+            value.ok_or(NoModel::NotSet { provider, variable: variable.clone() })
         }
         KeySource::Keyring(_) => Err(NoModel::Keyring { provider }),
         KeySource::File(file) => {
@@ -205,5 +233,27 @@ mod tests {
             let error = fetch_key("prov", &source).unwrap_err().to_string();
             assert!(error.contains(word) && error.contains("prov"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_kept_key_is_used_where_none_is_named_or_set() {
+        let dir = tempfile::tempdir().unwrap();
+        Keys::add(dir.path(), "p", "sk-kept").unwrap();
+        let keys = Keys::load(dir.path()).unwrap();
+        let unset = KeySource::Env("AIRLOCK_TEST_NO_SUCH_KEY".into());
+        let set = KeySource::Env("PATH".into());
+        for (provider, source, want) in [
+            ("p", None, Ok(Some("sk-kept".to_owned()))),
+            ("q", None, Ok(None)),
+            ("p", Some(&unset), Ok(Some("sk-kept".to_owned()))),
+            ("p", Some(&set), Ok(crate::config::variable("PATH"))),
+        ] {
+            assert_eq!(key(&keys, provider, source), want, "{provider} {source:?}");
+        }
+        assert!(key(&keys, "q", Some(&unset)).unwrap_err().hint().contains("airlock auth add q"));
+        assert!(
+            key(&keys, "p", Some(&KeySource::File(dir.path().join("none")))).is_err(),
+            "a file that is named counts"
+        );
     }
 }

@@ -3,6 +3,7 @@
 pub mod asker;
 pub mod clean;
 mod diff;
+pub mod hidden;
 mod input;
 mod kept;
 mod tool_line;

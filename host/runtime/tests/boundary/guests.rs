@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 const WASI: &str = "wasm32-wasip2";
 const BARE: &str = "wasm32-unknown-unknown";
-const CODECS: [&str; 4] = ["codec-lines", "codec-done", "codec-trap", "codec-spin"];
+const CODECS: [&str; 5] = ["codec-lines", "codec-done", "codec-thief", "codec-trap", "codec-spin"];
 
 /// A tool, a hook, or anything else that has all of WASI.
 pub fn guest(name: &str) -> &'static [u8] {

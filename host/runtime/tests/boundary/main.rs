@@ -8,4 +8,5 @@ mod loading;
 mod providers;
 mod server;
 mod stage;
+mod thief;
 mod tools;

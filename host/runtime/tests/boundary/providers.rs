@@ -16,22 +16,22 @@ use tokio_util::sync::CancellationToken;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-const KEY: &str = "sk-0123456789";
+pub const KEY: &str = "sk-0123456789";
 
 fn stage() -> Stage {
     Stage::new(&[("codec-lines", codec("codec-lines"))])
 }
 
-fn config(adapter: &str, base: Option<&str>) -> ProviderConfig {
+pub fn config(adapter: &str, base: Option<&str>) -> ProviderConfig {
     let secrets = BTreeMap::from([("KEY".to_owned(), Secret::new(KEY))]);
-    ProviderConfig { adapter: adapter.into(), base_url: base.map(Into::into), secrets, options: None }
+    ProviderConfig { adapter: adapter.into(), base_url: base.map(Into::into), secrets, ..ProviderConfig::default() }
 }
 
 fn provider(stage: &Stage, adapter: &str, base: Option<&str>) -> Arc<dyn Provider> {
     stage.runtime.provider(config(adapter, base)).unwrap()
 }
 
-fn request(model: &str, text: &str) -> Request {
+pub fn request(model: &str, text: &str) -> Request {
     Request {
         session: SessionId::new(),
         model: model.into(),
@@ -45,13 +45,17 @@ fn request(model: &str, text: &str) -> Request {
     }
 }
 
-async fn stream(provider: &Arc<dyn Provider>, model: &str, text: &str) -> Result<Vec<StreamEvent>, ProviderFailure> {
+pub async fn stream(
+    provider: &Arc<dyn Provider>,
+    model: &str,
+    text: &str,
+) -> Result<Vec<StreamEvent>, ProviderFailure> {
     let stream = provider.stream(request(model, text), CancellationToken::new()).await?;
     Ok(stream.collect::<Vec<_>>().await.concat())
 }
 
 /// The texts, then whether the step was finished, then the failure.
-fn told(events: &[StreamEvent]) -> (String, bool, Option<ProviderFailure>) {
+pub fn told(events: &[StreamEvent]) -> (String, bool, Option<ProviderFailure>) {
     let (mut text, mut finished, mut failure) = (String::new(), false, None);
     for event in events {
         match event {

@@ -86,10 +86,14 @@ macro_rules! hook {
     };
 }
 
-/// A model adapter: what its decoder makes of bytes. All else is the same for all.
+/// A model adapter: what its decoder makes of bytes, and what it changes in the request before it is handed out. All else is the
+/// same for all.
 #[macro_export]
 macro_rules! codec {
     ($push:expr) => {
+        $crate::codec!($push, |_, request| request);
+    };
+    ($push:expr, $send:expr) => {
         wit_bindgen::generate!({ path: "../../../wit/v0.1", world: "provider-plugin", generate_all });
         use exports::airlock::plugin::provider::*;
 
@@ -143,7 +147,9 @@ macro_rules! codec {
                     Part::Text(t) => Some(t.as_str()),
                     _ => None,
                 });
-                Ok(HttpRequest { method: "POST".into(), url, headers, body: body.collect::<String>().into_bytes() })
+                let body = body.collect::<String>().into_bytes();
+                let send: fn(&str, HttpRequest) -> HttpRequest = $send;
+                Ok(send(&request.model, HttpRequest { method: "POST".into(), url, headers, body }))
             }
 
             fn classify(status: u16, headers: Vec<Header>, body: Vec<u8>) -> ProviderFailure {

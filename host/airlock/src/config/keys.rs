@@ -1,0 +1,234 @@
+//! Keys that a person handed to the program: one file in the data folder, for its owner alone. No component and no program of an
+//! agent reaches that folder.
+
+use super::providers::Known;
+use super::variable;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes of the file; far more than any number of keys takes.
+const MAX_FILE: u64 = 4 << 20;
+/// Bytes of one key. Some are whole documents.
+pub const MAX_KEY: usize = 64 << 10;
+
+/// What is kept for one provider.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
+enum Kept {
+    Api { key: String },
+}
+
+/// The keys of the file. They have no text form.
+#[derive(Clone, Default)]
+pub struct Keys {
+    path: PathBuf,
+    kept: BTreeMap<String, Kept>,
+}
+
+/// Where the key of a known service was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Variable(&'static str),
+    Kept,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeysError {
+    #[error("the keys in {path} can be read by others (mode {mode:04o})")]
+    Open { path: PathBuf, mode: u32 },
+    #[error("the keys in {path} cannot be read: {why}")]
+    Unreadable { path: PathBuf, why: String },
+    #[error("the keys cannot be written to {path}: {why}")]
+    Unwritable { path: PathBuf, why: String },
+    #[error("`{0}` is no name of a provider")]
+    BadName(String),
+    #[error("that is no key: {0}")]
+    BadKey(&'static str),
+    #[error("no key is kept for `{name}`")]
+    NoKey { name: String, path: PathBuf },
+}
+
+impl KeysError {
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Open { path, .. } => {
+                format!("Run `chmod 600 {}`, and make new keys if others use this machine.", path.display())
+            }
+            Self::Unreadable { path, .. } => {
+                format!("Mend or remove {}, then give the keys again with `airlock auth add`.", path.display())
+            }
+            Self::Unwritable { .. } => "Check who owns the folder, and that the disk is not full.".into(),
+            Self::BadName(_) => "`airlock providers` lists the names.".into(),
+            Self::BadKey(_) => "Paste the key alone, as the provider shows it.".into(),
+            Self::NoKey { .. } => "`airlock auth list` shows the keys that there are.".into(),
+        }
+    }
+}
+
+impl Keys {
+    /// Reads the file of this data folder; without one there are no keys.
+    ///
+    /// # Errors
+    /// A file that others can read, or that is damaged.
+    pub fn load(data: &Path) -> Result<Self, KeysError> {
+        let path = data.join("auth.json");
+        let unreadable = |why: String| KeysError::Unreadable { path: path.clone(), why };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self { path, kept: BTreeMap::new() }),
+            Err(e) => return Err(unreadable(e.to_string())),
+        };
+        let mode = file.metadata().map_err(|e| unreadable(e.to_string()))?.permissions().mode() & 0o7777;
+        if mode & 0o077 != 0 {
+            return Err(KeysError::Open { path, mode });
+        }
+        let mut text = String::new();
+        file.take(MAX_FILE).read_to_string(&mut text).map_err(|e| unreadable(e.to_string()))?;
+        // The parser's own words could quote a key.
+        let place = |e: serde_json::Error| format!("no list of keys (line {}, column {})", e.line(), e.column());
+        let kept = serde_json::from_str(&text).map_err(|e| unreadable(place(e)))?;
+        Ok(Self { path, kept })
+    }
+
+    /// The key that is kept for a provider.
+    #[must_use]
+    pub fn key(&self, provider: &str) -> Option<&str> {
+        self.kept.get(provider).map(|Kept::Api { key }| key.as_str())
+    }
+
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        self.kept.keys().map(String::as_str).collect()
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the key of a known service lies: the environment comes first.
+    #[must_use]
+    pub fn find(&self, service: &Known) -> Option<Found> {
+        match variable(service.variable) {
+            Some(_) => Some(Found::Variable(service.variable)),
+            None => self.key(service.id).map(|_| Found::Kept),
+        }
+    }
+
+    /// Keeps a key, in place of the one that was kept for this provider. `true` where there was one.
+    ///
+    /// # Errors
+    /// A name or key that is none, or a file that cannot be written.
+    pub fn add(data: &Path, provider: &str, key: &str) -> Result<bool, KeysError> {
+        let key = check(provider, key)?;
+        Self::change(data, |kept| Ok(kept.insert(provider.into(), Kept::Api { key: key.into() }).is_some()))
+    }
+
+    /// # Errors
+    /// [`KeysError::NoKey`], or a file that cannot be written.
+    pub fn remove(data: &Path, provider: &str) -> Result<(), KeysError> {
+        let none = || KeysError::NoKey { name: provider.into(), path: data.join("auth.json") };
+        Self::change(data, |kept| kept.remove(provider).map(|_| ()).ok_or_else(none))
+    }
+
+    /// Two programs may change the file at once: one after the other, and each the newest state.
+    fn change<T>(
+        data: &Path,
+        act: impl FnOnce(&mut BTreeMap<String, Kept>) -> Result<T, KeysError>,
+    ) -> Result<T, KeysError> {
+        let unwritable = |e: io::Error| KeysError::Unwritable { path: data.join("auth.json"), why: e.to_string() };
+        DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(unwritable)?;
+        let lock = owners().open(data.join("auth.lock")).map_err(unwritable)?;
+        lock.lock().map_err(unwritable)?;
+        let mut keys = Self::load(data)?;
+        let done = act(&mut keys.kept)?;
+        keys.write().map_err(unwritable)?;
+        Ok(done)
+    }
+
+    /// Whole or not at all.
+    fn write(&self) -> io::Result<()> {
+        let fresh = self.path.with_extension("json.new");
+        // One that an interrupted run left may have any mode.
+        let _ = fs::remove_file(&fresh);
+        let mut file = owners().create_new(true).open(&fresh)?;
+        serde_json::to_writer_pretty(&mut file, &self.kept)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(&fresh, &self.path)
+    }
+}
+
+fn owners() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).mode(0o600);
+    options
+}
+
+fn check<'k>(provider: &str, key: &'k str) -> Result<&'k str, KeysError> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if provider.is_empty() || provider.len() > 64 || !provider.chars().all(fits) {
+        return Err(KeysError::BadName(provider.into()));
+    }
+    let key = key.trim();
+    match key {
+        "" => Err(KeysError::BadKey("it is empty")),
+        _ if key.len() > MAX_KEY => Err(KeysError::BadKey("it is longer than 64 KiB")),
+        _ if key.chars().any(char::is_control) => {
+            Err(KeysError::BadKey("it has more than one line, or control characters"))
+        }
+        _ => Ok(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_kept_for_its_owner_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("data");
+        assert_eq!(Keys::add(&data, "p", " sk-1\n"), Ok(false));
+        assert_eq!(Keys::add(&data, "q", "sk-2"), Ok(false));
+        assert_eq!(Keys::add(&data, "p", "sk-3"), Ok(true));
+        let keys = Keys::load(&data).unwrap();
+        assert_eq!((keys.names(), keys.key("p"), keys.key("x")), (vec!["p", "q"], Some("sk-3"), None));
+        let mode = |p: &Path| fs::metadata(p).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(keys.path()), mode(&data)), (0o600, 0o700));
+        Keys::remove(&data, "p").unwrap();
+        assert_eq!(Keys::load(&data).unwrap().names(), ["q"]);
+        assert!(matches!(Keys::remove(&data, "p"), Err(KeysError::NoKey { .. })));
+    }
+
+    #[test]
+    fn what_is_no_key_is_not_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, key) in [("p", ""), ("p", " \n"), ("p", "a\nb"), ("p/m", "sk"), ("", "sk"), ("a b", "sk")] {
+            assert!(Keys::add(dir.path(), name, key).is_err(), "{name:?} {key:?}");
+        }
+        assert!(!dir.path().join("auth.json").exists());
+    }
+
+    #[test]
+    fn a_file_that_others_read_or_that_is_damaged_is_refused_without_its_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("auth.json");
+        Keys::add(dir.path(), "p", "sk-secret").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = Keys::load(dir.path()).err().unwrap();
+        assert_eq!(error, KeysError::Open { path: path.clone(), mode: 0o640 });
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        for text in ["{\"p\": \"sk-secret\"}", "{\"p\": {\"type\": \"sk-secret\"}}", "sk-secret"] {
+            fs::write(&path, text).unwrap();
+            let error = Keys::load(dir.path()).err().unwrap().to_string();
+            assert!(error.contains("auth.json") && !error.contains("sk-secret"), "{error}");
+        }
+    }
+}
