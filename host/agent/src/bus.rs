@@ -7,6 +7,7 @@ use crate::processor;
 use crate::transcript::Transcript;
 use model::event::{DeltaKind, Event, EventSink};
 use model::id::{MessageId, PartId};
+use model::inbox::LetterId;
 use model::message::{AssistantMessage, Message, Part, PartBody, ToolPart, WithParts};
 use model::session::Session;
 use model::store::{Change, Store, StoreError};
@@ -31,6 +32,8 @@ struct Staged {
     session: bool,
     messages: Vec<MessageId>,
     parts: Vec<PartId>,
+    /// Letters whose messages land with these.
+    delivered: Vec<LetterId>,
     since: Option<Instant>,
 }
 
@@ -93,6 +96,12 @@ impl Bus {
         parts.into_iter().for_each(|p| self.add_part(p));
     }
 
+    /// A letter has become a message that is staged too.
+    pub(crate) fn delivered(&mut self, letter: LetterId) {
+        self.staged.note();
+        self.staged.delivered.push(letter);
+    }
+
     pub(crate) fn add_part(&mut self, part: Part) {
         self.staged.part(&part.id);
         self.transcript.put_part(part);
@@ -104,6 +113,7 @@ impl Bus {
             self.transcript.apply(change);
             match change {
                 Change::Session(_) => (),
+                Change::Delivered(letter) => self.delivered(*letter),
                 Change::Message(info) => self.staged.message(info.id()),
                 Change::Part(part) => self.staged.part(&part.id),
             }
@@ -180,7 +190,8 @@ impl Bus {
         let changes = session
             .into_iter()
             .chain(messages.iter().cloned().map(Change::Message))
-            .chain(parts.iter().cloned().map(Change::Part));
+            .chain(parts.iter().cloned().map(Change::Part))
+            .chain(staged.delivered.into_iter().map(Change::Delivered));
         self.store.apply(changes.collect()).await?;
         Ok((messages, parts))
     }

@@ -40,6 +40,11 @@ impl Stopper {
         self.begun.elapsed()
     }
 
+    /// Time that is left; `None` = no bound.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        self.deadline.map(|d| d.saturating_duration_since(Instant::now()))
+    }
+
     /// A token that ends with the run's own, or by itself.
     pub(crate) fn child(&self) -> CancellationToken {
         self.cancel.child_token()

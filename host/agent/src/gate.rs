@@ -4,6 +4,7 @@
 //! Questions go to the person one at a time, in the order in which they came up. Before one is shown it is judged again: an
 //! *always* given meanwhile may have answered it. A deny is final, whatever was approved.
 
+mod desk;
 mod needs;
 mod posture;
 
@@ -13,15 +14,17 @@ mod tests;
 pub use posture::{default_rules, expand_home, readable_rules};
 
 use async_trait::async_trait;
+use desk::Member;
 use model::event::{Event, EventSink};
 use model::id::{AskId, SessionId};
-use model::permission::{Act, Action, Actor, Ask, AskTool, Asker, Decision, Denial, Gate, Policy, Reply, Rule};
+use model::permission::{Act, Action, Actor, Ask, Asker, Decision, Denial, Gate, Policy, Reply, Rule, Standing};
+use model::question::{Answers, Inquiry};
 use model::store::Store;
 use needs::Need;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -34,9 +37,10 @@ pub struct GateOptions {
     pub home: Option<PathBuf>,
 }
 
-/// The gate of one run. [`Actor::worktree`] and the paths of acts are canonical: the gate compares them by name.
+/// The gate of one run and of all sessions that come of it. [`Actor::worktree`] and the paths of acts are canonical: the gate compares them by name.
 pub struct Gatekeeper {
-    policy: Policy,
+    policy: Arc<Policy>,
+    standings: RwLock<HashMap<SessionId, Member>>,
     home: Option<PathBuf>,
     store: Arc<dyn Store>,
     asker: Arc<dyn Asker>,
@@ -77,7 +81,8 @@ impl Gatekeeper {
     ) -> Arc<Self> {
         let state = State { approvals: options.approvals, ..State::default() };
         Arc::new(Self {
-            policy: options.policy,
+            policy: Arc::new(options.policy),
+            standings: RwLock::default(),
             home: options.home,
             store,
             asker,
@@ -87,14 +92,14 @@ impl Gatekeeper {
         })
     }
 
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
     /// A denial that must end the run (a person's no without a word of what to do instead, nobody to answer): the first of
     /// this run. What a rule denies ends nothing.
     pub fn blocked(&self) -> Option<Denial> {
         self.state().blocked.clone()
-    }
-
-    pub fn policy(&self) -> &Policy {
-        &self.policy
     }
 
     /// The state is whole between any two statements, so a panic elsewhere leaves nothing half done.
@@ -112,10 +117,11 @@ impl Gatekeeper {
         needs
     }
 
-    fn judge(&self, approvals: &[Rule], needs: &[Need]) -> Verdict {
+    fn judge(&self, session: &SessionId, approvals: &[Rule], needs: &[Need]) -> Verdict {
+        let policy = self.policy_of(session);
         let mut open = Vec::new();
         for need in needs {
-            let Decision { action, rule } = need.judge(&self.policy, approvals);
+            let Decision { action, rule } = need.judge(&policy, approvals);
             match (action, rule) {
                 (Action::Deny, Some(rule)) => return Verdict::Denied(rule),
                 (Action::Allow, _) => {}
@@ -148,7 +154,7 @@ impl Gatekeeper {
         let verdict = {
             let mut state = self.state();
             state.waiting.remove(&id);
-            self.judge(&state.approvals, &needs)
+            self.judge(&actor.session, &state.approvals, &needs)
         };
         // Settled while the turn came.
         if let Ok(verdict) = settled.try_recv() {
@@ -157,7 +163,7 @@ impl Gatekeeper {
         match verdict {
             Verdict::Allowed => Ok(()),
             Verdict::Denied(rule) => Err(Denial::Rule(rule)),
-            Verdict::Open(open) => self.put(actor, question(id, actor, &open, metadata), &open, cancel).await,
+            Verdict::Open(open) => self.put(actor, self.question(id, actor, &open, metadata), &open, cancel).await,
         }
     }
 
@@ -200,7 +206,7 @@ impl Gatekeeper {
                 }
             }
             let approvals = state.approvals.clone();
-            let passes = |w: &Waiting| matches!(self.judge(&approvals, &w.needs), Verdict::Allowed);
+            let passes = |w: &Waiting| matches!(self.judge(&w.session, &approvals, &w.needs), Verdict::Allowed);
             settle(&mut state, passes, &Ok(()));
         }
         if rules.is_empty() {
@@ -212,14 +218,15 @@ impl Gatekeeper {
         }
     }
 
-    /// A no is for everything that waits in this session. With a word of what to do instead, the run goes on.
+    /// A bare no ends the run, and so is for all of the family that wait. With a word of what to do instead it is for this session,
+    /// and the run goes on.
     fn reject(&self, session: &SessionId, message: Option<String>) -> Denial {
         let denial = Denial::Rejected(message);
-        settle(&mut self.state(), |w| w.session == *session, &Err(denial.clone()));
-        match denial {
-            Denial::Rejected(None) => self.block(denial),
-            with_feedback => with_feedback,
-        }
+        let is_bare = denial == Denial::Rejected(None);
+        let root = self.root_of(session);
+        let fits = |w: &Waiting| w.session == *session || is_bare && self.root_of(&w.session) == root;
+        settle(&mut self.state(), fits, &Err(denial.clone()));
+        if is_bare { self.block(denial) } else { denial }
     }
 
     fn block(&self, denial: Denial) -> Denial {
@@ -247,48 +254,20 @@ impl Drop for Entry<'_> {
     }
 }
 
-/// One question for all that is open. Its permission is that of the act; a directory outside only where nothing else is asked.
-fn question(id: AskId, actor: &Actor, open: &[Need], metadata: Value) -> Ask {
-    let main = open.iter().find(|n| n.permission != needs::EXTERNAL).unwrap_or(&open[0]);
-    let (mut patterns, mut always): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    for need in open {
-        push_new(&mut patterns, &need.pattern);
-        need.always.iter().for_each(|pattern| push_new(&mut always, pattern));
-    }
-    Ask {
-        id,
-        session_id: actor.session.clone(),
-        permission: main.permission.clone(),
-        patterns,
-        always,
-        metadata: with_needs(metadata, open),
-        tool: AskTool { message_id: actor.message.clone(), call_id: actor.call.clone(), name: actor.tool.clone() },
-    }
-}
-
-fn push_new(list: &mut Vec<String>, text: &str) {
-    if !list.iter().any(|t| t == text) {
-        list.push(text.to_owned());
-    }
-}
-
-/// Which pattern belongs to which permission, where more than one is asked for.
-fn with_needs(metadata: Value, open: &[Need]) -> Value {
-    let is_mixed = open.iter().any(|n| n.permission != open[0].permission);
-    let mut fields = match metadata {
-        Value::Object(fields) => fields,
-        Value::Null => serde_json::Map::new(),
-        other => serde_json::Map::from_iter([("value".to_owned(), other)]),
-    };
-    if is_mixed {
-        let list = open.iter().map(|n| json!({"permission": n.permission, "pattern": n.pattern, "always": n.always}));
-        fields.insert("needs".to_owned(), list.collect());
-    }
-    Value::Object(fields)
-}
-
 #[async_trait]
 impl Gate for Gatekeeper {
+    fn enrol(&self, session: &SessionId, standing: Standing) {
+        self.seat(session, standing);
+    }
+
+    fn dismiss(&self, session: &SessionId) {
+        self.unseat(session);
+    }
+
+    async fn consult(&self, inquiry: Inquiry, cancel: &CancellationToken) -> Option<Answers> {
+        self.inquire(inquiry, cancel).await
+    }
+
     fn blocked(&self) -> Option<Denial> {
         // The inherent one: the loop sees the gate through its port only.
         Gatekeeper::blocked(self)
@@ -297,12 +276,13 @@ impl Gate for Gatekeeper {
     fn decide(&self, actor: &Actor, act: &Act) -> Action {
         let approvals = self.state().approvals.clone();
         let needs = self.needs(actor, std::slice::from_ref(act));
-        needs.iter().map(|n| n.judge(&self.policy, &approvals).action).max().unwrap_or(Action::Allow)
+        let policy = self.policy_of(&actor.session);
+        needs.iter().map(|n| n.judge(&policy, &approvals).action).max().unwrap_or(Action::Allow)
     }
 
     fn missing(&self, actor: &Actor, acts: &[Act]) -> Option<Vec<Rule>> {
         let needs = self.needs(actor, acts);
-        match self.judge(&self.state().approvals, &needs) {
+        match self.judge(&actor.session, &self.state().approvals, &needs) {
             Verdict::Allowed => Some(Vec::new()),
             Verdict::Denied(_) => None,
             Verdict::Open(open) => {
@@ -327,7 +307,7 @@ impl Gate for Gatekeeper {
         cancel: &CancellationToken,
     ) -> Result<(), Denial> {
         let needs = self.needs(actor, acts);
-        let verdict = self.judge(&self.state().approvals, &needs);
+        let verdict = self.judge(&actor.session, &self.state().approvals, &needs);
         match verdict {
             Verdict::Allowed => Ok(()),
             Verdict::Denied(rule) => Err(Denial::Rule(rule)),

@@ -1,5 +1,6 @@
 //! From what a person gave to a stored user message, and what the host itself has to tell the model.
 
+use crate::plan::reminder;
 use crate::prompt::date;
 use crate::run::Prompt;
 use crate::transcript::decode;
@@ -35,6 +36,7 @@ impl Drafting<'_> {
         if date(known) != date(self.now) {
             bodies.push(text(format!("The date is now {}.", date(self.now)), true));
         }
+        bodies.extend(reminder(self.agent, self.session, history).map(|t| text(t, true)));
         bodies.extend(self.schema.map(|s| text(schema_rule(s), true)));
         self.message(bodies)
     }

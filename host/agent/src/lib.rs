@@ -2,6 +2,7 @@
 
 mod alone;
 mod answer;
+mod builtin;
 mod bus;
 mod calls;
 mod cancel;
@@ -9,13 +10,16 @@ mod error;
 pub mod gate;
 mod input;
 mod places;
+mod plan;
 mod processor;
 mod prompt;
 mod repair;
 mod retry;
+mod roster;
 mod run;
 pub mod shell;
 mod step;
+mod subagent;
 mod toolset;
 mod transcript;
 mod turn;
@@ -24,8 +28,10 @@ mod turn;
 mod testing;
 
 pub use alone::{LoneCall, call_alone};
+pub use builtin::HostTool;
 pub use calls::output::{MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES};
 pub use error::AgentError;
 pub use places::{Disk, Places};
 pub use retry::RetryPolicy;
+pub use roster::{Agent, Roster};
 pub use run::{Clock, Job, Ports, Prompt, RunOptions, run, run_in};

@@ -1,27 +1,36 @@
 //! The loop: look at the history, do the next thing, write it down, look again.
 
+mod family;
+mod letters;
+
 use crate::answer::{AnswerCheck, Verdict};
+use crate::builtin::{HostTool, Workbench};
 use crate::bus::Bus;
 use crate::calls::Bench;
 use crate::cancel::{Stop, Stopper};
 use crate::error::AgentError;
-use crate::input::{Drafting, title};
+use crate::input::title;
 use crate::places::{Disk, Places};
+use crate::plan::Switch;
 use crate::prompt::{Frame, LAST_STEP, Settings};
 use crate::repair::repair;
 use crate::retry::RetryPolicy;
+use crate::roster::Roster;
 use crate::step::{self, Bounds, Step};
+use crate::subagent::{Kin, Nursery};
 use crate::toolset::Toolset;
 use crate::transcript::visible_text;
 use crate::turn::{Spent, Turn, Turned};
-use model::budget::{Limit, Limits, Tokens, Used};
+use letters::More;
+use model::budget::{Limit, Limits, Offspring, Tokens, Used};
 use model::event::{Ending, Event, EventSink, RunOutcome};
 use model::hook::Hooks;
 use model::id::MessageId;
+use model::inbox::Inbox;
 use model::message::{AssistantMessage, FilePart, FinishReason, Message, Paths, Turn as TurnTime};
 use model::permission::{Gate, Policy};
 use model::profile::Profile;
-use model::provider::{Model, Provider};
+use model::provider::{Minds, Model, Provider};
 use model::session::Session;
 use model::store::Store;
 use model::tool::Tools;
@@ -36,12 +45,18 @@ pub trait Clock: Send + Sync {
     fn now_ms(&self) -> u64;
 }
 
-/// What a run works with.
+/// What a run works with. Cloned for each session that comes of it.
+#[derive(Clone)]
 pub struct Ports {
     pub provider: Arc<dyn Provider>,
+    /// Where the models of other agents come from.
+    pub minds: Arc<dyn Minds>,
     pub tools: Arc<dyn Tools>,
+    /// Tools of the host beside those of the loop itself.
+    pub host_tools: Vec<Arc<dyn HostTool>>,
     pub hooks: Arc<dyn Hooks>,
     pub store: Arc<dyn Store>,
+    pub inbox: Arc<dyn Inbox>,
     pub gate: Arc<dyn Gate>,
     pub sink: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
@@ -59,6 +74,9 @@ pub struct Job {
     pub policy: Policy,
     pub limits: Limits,
     pub options: RunOptions,
+    /// The agents that it may call on.
+    pub roster: Arc<Roster>,
+    pub offspring: Offspring,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -98,11 +116,29 @@ pub async fn run_in(
     places: Arc<dyn Places>,
     cancel: CancellationToken,
 ) -> Result<RunOutcome, AgentError> {
-    let _claim = ports.store.claim(&job.session.id).await?;
+    let kin = Kin::head(job.session.id.clone(), job.limits.clone(), job.offspring);
+    run_as(job, ports, places, cancel, kin).await
+}
+
+/// Runs a session in its place in the family. Its children end with it, however it ends.
+pub(crate) async fn run_as(
+    job: Job,
+    ports: &Ports,
+    places: Arc<dyn Places>,
+    cancel: CancellationToken,
+    kin: Kin,
+) -> Result<RunOutcome, AgentError> {
+    let id = job.session.id.clone();
+    let _claim = ports.store.claim(&id).await?;
     let job = caught_up(job, ports).await?;
-    let mut run = Run::open(job, ports, places, cancel).await?;
-    let ending = run.drive().await?;
-    Ok(run.outcome(ending))
+    if !kin.is_head() {
+        family::enrol(ports, &kin, &id, job.policy.clone());
+    }
+    let mut run = Run::open(job, ports, places, cancel, kin).await?;
+    let ending = run.drive().await;
+    run.nursery.close().await;
+    ports.gate.dismiss(&id);
+    Ok(run.outcome(ending?))
 }
 
 /// The record was loaded before the session was claimed: what another run added to it meanwhile stays.
@@ -123,10 +159,18 @@ struct Run<'a> {
     places: Arc<dyn Places>,
     bus: Bus,
     frame: Frame,
+    tools: Arc<Workbench>,
     toolset: Arc<Toolset>,
     bounds: Bounds,
     stopper: Stopper,
     answers: AnswerCheck,
+    kin: Kin,
+    nursery: Arc<Nursery>,
+    switch: Arc<Switch>,
+    roster: Arc<Roster>,
+    profile: Profile,
+    policy: Policy,
+    options: RunOptions,
     agent: String,
     schema: Option<Value>,
     continue_on_deny: bool,
@@ -138,7 +182,10 @@ struct Run<'a> {
 impl Run<'_> {
     async fn drive(&mut self) -> Result<Ending, AgentError> {
         loop {
-            let ending = match step::next(self.bus.transcript().messages(), &self.bounds, &self.used()) {
+            self.steered().await?;
+            let used = self.used();
+            self.bounds.limits = self.kin.purse.bounds(&used);
+            let ending = match step::next(self.bus.transcript().messages(), &self.bounds, &used) {
                 Step::Finish => self.judge().await?,
                 Step::Limit(limit) => Some(Ending::Limit(limit)),
                 Step::AskModel { last } => self.turn(last).await?,
@@ -149,6 +196,7 @@ impl Run<'_> {
         }
     }
 
+    /// What this session used itself; what its children did is in the purse.
     fn used(&self) -> Used {
         Used { steps: self.steps, cost_usd: self.spent.cost, wall: self.stopper.elapsed() }
     }
@@ -158,6 +206,9 @@ impl Run<'_> {
         if let Some(stop) = self.stopper.now() {
             self.bus.flush().await?;
             return Ok(Some(stopped(stop)));
+        }
+        if !self.kin.purse.step() {
+            return Ok(Some(Ending::Limit(Limit::Steps)));
         }
         if last {
             self.note(LAST_STEP.into());
@@ -169,6 +220,7 @@ impl Run<'_> {
             bus: &mut self.bus,
             frame: &self.frame,
             stopper: &self.stopper,
+            purse: &self.kin.purse,
             retry: &self.retry,
             bench,
             spent: Spent::default(),
@@ -178,6 +230,9 @@ impl Run<'_> {
         let spent = turn.spent;
         self.spent.cost += spent.cost;
         self.spent.tokens += spent.tokens;
+        if let Some(agent) = self.switch.take() {
+            self.hand_over(agent);
+        }
         Ok(self.ending(turned))
     }
 
@@ -193,7 +248,7 @@ impl Run<'_> {
     async fn judge(&mut self) -> Result<Option<Ending>, AgentError> {
         let text = self.text();
         match self.answers.judge(&text) {
-            Verdict::Good => Ok(Some(Ending::Done)),
+            Verdict::Good => self.finished().await,
             Verdict::Bad(failure) => Ok(Some(Ending::Failed(failure))),
             Verdict::Again(said) => {
                 self.note(said);
@@ -201,6 +256,15 @@ impl Run<'_> {
                 Ok(None)
             }
         }
+    }
+
+    /// A good answer ends the run, unless a message waits or a child still works.
+    async fn finished(&mut self) -> Result<Option<Ending>, AgentError> {
+        Ok(match self.more().await? {
+            More::Nothing => Some(Ending::Done),
+            More::Message => None,
+            More::Stopped(stop) => Some(stopped(stop)),
+        })
     }
 
     fn text(&self) -> String {
@@ -211,8 +275,7 @@ impl Run<'_> {
     fn note(&mut self, said: String) {
         let session = self.bus.session().clone();
         let now = self.ports.clock.now_ms();
-        let drafting = Drafting { session: &session, agent: &self.agent, schema: self.schema.as_ref(), now };
-        let (info, parts) = drafting.note(said);
+        let (info, parts) = self.drafting(&session, now).note(said);
         self.bus.add_message(info, parts);
     }
 
@@ -224,7 +287,7 @@ impl Run<'_> {
             message,
             agent: self.agent.clone(),
             toolset: if last { Arc::new(Toolset::none()) } else { self.toolset.clone() },
-            tools: self.ports.tools.clone(),
+            tools: self.tools.clone(),
             hooks: self.ports.hooks.clone(),
             gate: self.ports.gate.clone(),
             store: self.bus.store().clone(),
@@ -257,12 +320,14 @@ impl Run<'_> {
 
     fn outcome(self, ending: Ending) -> RunOutcome {
         let finish = self.bus.transcript().answer().and_then(|(info, _)| info.finish);
+        // With what its children used.
+        let spent = self.kin.purse.spent();
         let outcome = RunOutcome {
             finish: finish.unwrap_or(FinishReason::Unknown),
             text: self.text(),
-            cost: self.spent.cost,
-            tokens: self.spent.tokens,
-            steps: self.steps,
+            cost: spent.cost,
+            tokens: spent.tokens,
+            steps: spent.steps,
             ending,
         };
         let session = self.bus.session().id.clone();
@@ -288,13 +353,12 @@ impl<'a> Run<'a> {
         ports: &'a Ports,
         places: Arc<dyn Places>,
         cancel: CancellationToken,
+        kin: Kin,
     ) -> Result<Self, AgentError> {
-        let Job { session, is_new, prompt, profile, model, policy, limits, options } = job;
+        let Job { session, is_new, prompt, profile, model, policy, limits, options, roster, offspring: _ } = job;
         let stopper = Stopper::new(cancel, limits.wall);
         let answers = AnswerCheck::new(options.schema.as_ref())?;
         let history = if is_new { vec![] } else { ports.store.history(&session.id).await? };
-        let specs = if model.tools { ports.tools.specs() } else { vec![] };
-        let toolset = Arc::new(Toolset::new(specs, &profile, &policy));
         let set = Settings {
             max_output_tokens: options.max_output_tokens,
             temperature: options.temperature,
@@ -306,18 +370,28 @@ impl<'a> Run<'a> {
             places,
             bus: Bus::new(ports.store.clone(), ports.sink.clone(), session, history),
             frame,
-            toolset,
+            // Laid out once the session is open.
+            tools: Arc::new(Workbench::new(ports.tools.clone(), vec![])),
+            toolset: Arc::new(Toolset::none()),
             bounds: Bounds { limits, profile_steps: profile.steps },
+            nursery: Nursery::new(kin.clone(), &stopper),
+            kin,
+            switch: Arc::default(),
+            roster,
+            policy,
             stopper,
             answers,
-            agent: profile.name,
-            schema: options.schema,
+            agent: profile.name.clone(),
+            profile,
+            schema: options.schema.clone(),
             continue_on_deny: options.continue_on_deny,
-            retry: options.retry,
+            retry: options.retry.clone(),
+            options,
             steps: 0,
             spent: Spent::default(),
         };
         run.begin(prompt, is_new).await?;
+        run.equip();
         Ok(run)
     }
 
@@ -325,8 +399,12 @@ impl<'a> Run<'a> {
         let now = self.ports.clock.now_ms();
         let repairs = repair(self.bus.transcript().messages(), now);
         self.bus.stage(&repairs);
+        if !is_new {
+            self.close_family().await?;
+            self.ports.inbox.put_back(&self.bus.session().id).await?;
+        }
         let is_empty = prompt.text.trim().is_empty() && prompt.files.is_empty();
-        if is_empty && self.bus.transcript().prompt().is_none() {
+        if is_empty && self.bus.transcript().prompt().is_none() && !self.has_letters().await? {
             return Err(AgentError::NothingToAnswer(self.bus.session().id.clone()));
         }
         let named = title(&prompt.text).filter(|_| self.bus.session().title.is_empty());
@@ -344,8 +422,7 @@ impl<'a> Run<'a> {
 
     fn prompted(&mut self, prompt: Prompt, now: u64) {
         let session = self.bus.session().clone();
-        let drafting = Drafting { session: &session, agent: &self.agent, schema: self.schema.as_ref(), now };
-        let (info, parts) = drafting.prompt(prompt, self.bus.transcript().messages());
+        let (info, parts) = self.drafting(&session, now).prompt(prompt, self.bus.transcript().messages());
         self.bus.add_message(info, parts);
     }
 }

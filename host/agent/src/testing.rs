@@ -9,6 +9,7 @@ pub(crate) mod tools;
 
 use model::budget::Tokens;
 use model::id::SessionId;
+use model::permission::Reach;
 use model::profile::{AgentMode, Profile};
 use model::provider::ModelRef;
 use model::session::{Session, SessionTime};
@@ -22,6 +23,7 @@ pub(crate) fn profile() -> Profile {
         prompt: None,
         tools: None,
         rules: vec![],
+        reach: Reach::Full,
         model: None,
         temperature: None,
         steps: None,

@@ -88,6 +88,10 @@ impl Toolset {
         Self { tools: vec![], decls: Arc::new([]) }
     }
 
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.tools.iter().map(|t| t.spec.name.clone()).collect()
+    }
+
     pub(crate) fn decls(&self) -> Arc<[ToolDecl]> {
         self.decls.clone()
     }

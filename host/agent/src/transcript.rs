@@ -25,7 +25,7 @@ impl Transcript {
     /// New at the end, or in place of the one with its id: as the ledger does it.
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
-            Change::Session(_) => (),
+            Change::Session(_) | Change::Delivered(_) => (),
             Change::Message(info) => self.put_message(info.clone()),
             Change::Part(part) => self.put_part(part.clone()),
         }

@@ -13,6 +13,7 @@ use crate::prompt::Frame;
 use crate::repair::{adopt_raw, close_message, closed};
 use crate::retry::RetryPolicy;
 use crate::run::Ports;
+use crate::subagent::Purse;
 use hear::Heard;
 use model::budget::Tokens;
 use model::event::Event;
@@ -31,6 +32,7 @@ pub(crate) struct Turn<'a> {
     pub bus: &'a mut Bus,
     pub frame: &'a Frame,
     pub stopper: &'a Stopper,
+    pub purse: &'a Purse,
     pub retry: &'a RetryPolicy,
     pub bench: Arc<Bench>,
     pub spent: Spent,

@@ -96,6 +96,10 @@ impl<W: Write + Send> EventSink for JsonLines<W> {
             }
             Event::PartDropped { part } => self.drop_part(&part),
             Event::Answered { ask, reply } => self.write(&ask.session_id, answered(&ask, reply.as_ref())),
+            Event::Replied { inquiry, answers } => {
+                let line = json!({ "type": "question", "request": inquiry, "answers": answers });
+                self.write(&inquiry.session_id, line);
+            }
             Event::Retry { session, attempt, next, error } => {
                 self.write(&session, retry(attempt, next, &error, &self.take_dropped()));
             }
@@ -106,6 +110,7 @@ impl<W: Write + Send> EventSink for JsonLines<W> {
             | Event::MessageUpdated { .. }
             | Event::PartDelta { .. }
             | Event::Asked { .. }
+            | Event::Inquired { .. }
             | Event::Finished { .. } => {}
         }
     }

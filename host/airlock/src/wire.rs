@@ -161,6 +161,7 @@ pub async fn ports(
     let ports = Ports {
         provider,
         tools: rooms.runtime.tools(gate.clone(), rooms.ledger.clone()),
+        host_tools: vec![],
         hooks,
         store: rooms.ledger.clone(),
         gate: gate.clone(),

@@ -12,6 +12,23 @@ pub struct Limits {
     pub wall: Option<Duration>,
 }
 
+/// How far sessions may come of one another in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offspring {
+    /// Generations below the run's own session; 0 = no sub-agents at all.
+    pub depth: u32,
+    /// Children of one session that work at one time.
+    pub at_once: usize,
+    /// Of the whole run.
+    pub total: usize,
+}
+
+impl Default for Offspring {
+    fn default() -> Self {
+        Self { depth: 1, at_once: 16, total: 256 }
+    }
+}
+
 /// Tokens of one request or the sum over several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {

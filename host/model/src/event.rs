@@ -6,6 +6,7 @@ use crate::id::{MessageId, PartId, SessionId};
 use crate::message::{FinishReason, Message, Part};
 use crate::permission::{Ask, Reply};
 use crate::provider::ProviderFailure;
+use crate::question::{Answers, Inquiry};
 use crate::session::Session;
 use rust_decimal::Decimal;
 use std::sync::Arc;
@@ -40,6 +41,15 @@ pub enum Event {
         ask: Ask,
         reply: Option<Reply>,
     },
+    /// The model asks the person something.
+    Inquired {
+        inquiry: Inquiry,
+    },
+    /// `None` = nobody was there to answer.
+    Replied {
+        inquiry: Inquiry,
+        answers: Option<Answers>,
+    },
     Retry {
         session: SessionId,
         attempt: u32,
@@ -53,6 +63,12 @@ pub enum Event {
     Finished {
         session: SessionId,
         outcome: RunOutcome,
+    },
+    /// Something of a session that came of this run's. Never nested.
+    Child {
+        /// Who works there.
+        agent: Arc<str>,
+        event: Box<Event>,
     },
 }
 

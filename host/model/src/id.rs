@@ -68,6 +68,10 @@ id!(
     /// A question of the gate.
     AskId, "per_"
 );
+id!(
+    /// A question of the model to the person.
+    QuestionId, "que_"
+);
 
 /// Id of a tool call: the provider's own, else one made by the host. Unique within a message only.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Debug)]

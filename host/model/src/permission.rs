@@ -7,6 +7,7 @@
 //! nothing else: a deny is final.
 
 use crate::id::{AskId, CallId, MessageId, SessionId};
+use crate::question::{Answers, Inquiry};
 use crate::wildcard;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -100,13 +101,21 @@ impl Policy {
     /// Whether everything under this permission is denied: such a tool is not shown to the model.
     #[must_use]
     pub fn denies_all(&self, permission: &str) -> bool {
-        let last = self
-            .layers
-            .iter()
-            .rev()
-            .flat_map(|l| l.rules.iter().rev())
-            .find(|r| wildcard::matches(&r.permission, permission));
-        last.is_some_and(|r| r.pattern == "*" && r.action == Action::Deny)
+        let mut denied = false;
+        for layer in &self.layers {
+            let last = layer.rules.iter().rev().find(|r| wildcard::matches(&r.permission, permission));
+            let Some(rule) = last else { continue };
+            let denies = rule.pattern == "*" && rule.action == Action::Deny;
+            denied = denies || (denied && layer.reach == Reach::NarrowOnly);
+        }
+        denied
+    }
+
+    /// As strict as this policy and as these rules, whichever is stricter: never wider, whatever the rules say.
+    #[must_use]
+    pub fn narrowed(&self, origin: impl Into<String>, rules: Vec<Rule>) -> Self {
+        let layer = Layer { origin: origin.into(), reach: Reach::NarrowOnly, rules };
+        Self { layers: self.layers.iter().cloned().chain([layer]).collect() }
     }
 }
 
@@ -191,11 +200,31 @@ pub enum Reply {
 pub trait Asker: Send + Sync {
     /// `None` = nobody is there to answer.
     async fn ask(&self, ask: &Ask, cancel: &CancellationToken) -> Option<Reply>;
+
+    /// As `ask`, for what the model wants to know.
+    async fn question(&self, _inquiry: &Inquiry, _cancel: &CancellationToken) -> Option<Answers> {
+        None
+    }
+}
+
+/// How a session stands: the rules that it is judged by, and whose person its questions go to.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The session at the head of the family: questions carry its id.
+    pub root: SessionId,
+    pub policy: Policy,
 }
 
 /// The one place where acts are judged.
 #[async_trait]
 pub trait Gate: Send + Sync {
+    /// Judges a session by these rules from now on, in place of those it had. A session that was never named stands alone and is
+    /// judged by the rules that the gate was made with.
+    fn enrol(&self, _session: &SessionId, _standing: Standing) {}
+
+    /// Forgets a session that was enrolled.
+    fn dismiss(&self, _session: &SessionId) {}
+
     /// What the rules and the approvals say, without asking anybody.
     fn decide(&self, actor: &Actor, act: &Act) -> Action;
 
@@ -220,6 +249,11 @@ pub trait Gate: Send + Sync {
     /// A denial that has to end the run (a person's bare no, nobody there to answer): the first of this run, whether it was
     /// asked for before a call or in the middle of one.
     fn blocked(&self) -> Option<Denial> {
+        None
+    }
+
+    /// Puts the model's questions to the person, when their turn comes. `None` = nobody is there to answer.
+    async fn consult(&self, _inquiry: Inquiry, _cancel: &CancellationToken) -> Option<Answers> {
         None
     }
 }
@@ -263,5 +297,30 @@ mod tests {
             layers: vec![layer(Reach::Full, &[("edit", "*", Action::Deny), ("edit", "docs/*", Action::Allow)])],
         };
         assert!(!partly.denies_all("edit"));
+        let narrow = Policy { layers: vec![layer(Reach::NarrowOnly, &[("edit", "*", Action::Deny)])] };
+        assert!(narrow.denies_all("edit"), "a narrow layer denies");
+        assert!(
+            policy.narrowed("x", vec![Rule::new("edit", "*", Action::Allow)]).denies_all("edit"),
+            "and never undoes"
+        );
+    }
+
+    #[test]
+    fn a_narrowed_policy_is_never_wider() {
+        use Action::{Allow, Ask, Deny};
+        for (mine, theirs, want) in [
+            (Allow, Allow, Allow),
+            (Allow, Ask, Ask),
+            (Allow, Deny, Deny),
+            (Ask, Allow, Ask),
+            (Ask, Ask, Ask),
+            (Ask, Deny, Deny),
+            (Deny, Allow, Deny),
+            (Deny, Ask, Deny),
+        ] {
+            let parent = Policy { layers: vec![layer(Reach::Full, &[("edit", "*", mine)])] };
+            let child = parent.narrowed("agent x", vec![Rule::new("edit", "*", theirs)]);
+            assert_eq!(child.decide("edit", "a").action, want, "{mine:?} {theirs:?}");
+        }
     }
 }

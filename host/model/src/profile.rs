@@ -1,6 +1,6 @@
 //! An agent: a prompt, a choice of tools, rules and bounds (agent-core, section 8).
 
-use crate::permission::Rule;
+use crate::permission::{Reach, Rule};
 use crate::provider::ModelRef;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,22 @@ pub enum AgentMode {
     Subagent,
     #[default]
     All,
+    /// For requests of the host's own (summaries, titles): nobody picks it.
+    Internal,
+}
+
+impl AgentMode {
+    /// Whether a person may start a run with it.
+    #[must_use]
+    pub fn leads(self) -> bool {
+        matches!(self, Self::Primary | Self::All)
+    }
+
+    /// Whether another agent may give it a task.
+    #[must_use]
+    pub fn serves(self) -> bool {
+        matches!(self, Self::Subagent | Self::All)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +39,8 @@ pub struct Profile {
     /// Names of the tools it may see; `None` = all.
     pub tools: Option<Vec<String>>,
     pub rules: Vec<Rule>,
+    /// `NarrowOnly` where it was written by whoever wrote the repository.
+    pub reach: Reach,
     pub model: Option<ModelRef>,
     pub temperature: Option<f64>,
     /// Requests per run; the last one is told so and gets no tools.

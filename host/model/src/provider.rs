@@ -225,6 +225,20 @@ pub struct ProviderFailure {
 /// Batches of events: what one read of the socket gave. Ends after a `StepFinish` and the end of the body, or with a `Failure`.
 pub type EventStream = BoxStream<'static, Vec<StreamEvent>>;
 
+/// A model that can be asked, with what is known of it.
+#[derive(Clone)]
+pub struct Mind {
+    pub provider: Arc<dyn Provider>,
+    pub model: Model,
+}
+
+/// Models by name, for agents that want another one than the run's.
+pub trait Minds: Send + Sync {
+    /// # Errors
+    /// Why it cannot be used, as the rest of a sentence.
+    fn mind(&self, model: &ModelRef) -> Result<Mind, String>;
+}
+
 /// A model behind its adapter.
 #[async_trait]
 pub trait Provider: Send + Sync {

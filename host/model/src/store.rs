@@ -1,6 +1,7 @@
 //! The ledger as the loop sees it. Order is the ledger's sequence number, never an id or a clock.
 
 use crate::id::SessionId;
+use crate::inbox::LetterId;
 use crate::message::{Message, Part, WithParts};
 use crate::permission::Rule;
 use crate::session::{Session, SessionSummary};
@@ -16,6 +17,8 @@ pub enum Change {
     Message(Message),
     /// New at the end of its message, or in place of the one with this id (which keeps its place).
     Part(Part),
+    /// A letter of the inbox has become the message that lands with it.
+    Delivered(LetterId),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +33,13 @@ pub enum StoreError {
     TooNew { path: PathBuf, found: i64, known: i64 },
     #[error("there is no session {0}; `airlock session list` shows those that exist")]
     NoSession(SessionId),
-    #[error("session {id} is in use by another run (process {pid}); wait for it or end it")]
+    #[error(
+        "session {id} is in use by another run (process {pid}); hand it a message with `airlock session send {id} TEXT`, \
+         or wait for it or end it"
+    )]
     Busy { id: SessionId, pid: u32 },
+    #[error("the message for session {id} was not taken in: {why}")]
+    InboxFull { id: SessionId, why: String },
     #[error("the ledger could not {attempt} ({path}): {why}")]
     Failed { attempt: &'static str, path: PathBuf, why: String },
 }
@@ -59,6 +67,8 @@ pub trait Store: Send + Sync {
     /// Approvals given for good in this worktree.
     async fn approvals(&self, worktree: &Path) -> Result<Vec<Rule>, StoreError>;
     async fn approve(&self, worktree: &Path, rules: &[Rule]) -> Result<(), StoreError>;
+    /// Sessions that came of this one, at any depth, and hold a message that is not complete: a run that was killed left them.
+    async fn unfinished(&self, root: &SessionId) -> Result<Vec<Session>, StoreError>;
     /// Keeps a large output and returns the file that holds it.
     async fn keep_output(&self, text: &str) -> Result<PathBuf, StoreError>;
 }

@@ -44,6 +44,8 @@ pub enum ScopeKind {
     Host,
     Command,
     Subject,
+    /// The agent that a child session is given to. Such calls run beside each other: each has a session of its own.
+    Agent,
 }
 
 impl ScopeKind {
@@ -55,7 +57,7 @@ impl ScopeKind {
             Self::FsWrite => Some("edit"),
             Self::Host => Some("net"),
             Self::Command => Some("bash"),
-            Self::Subject => None,
+            Self::Subject | Self::Agent => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::connection::{Attempt, open_reader, prepare};
 use crate::writer::Writer;
-use crate::{claims, outputs, query};
+use crate::{claims, inbox, outputs, query};
 use async_trait::async_trait;
 use model::id::{MessageId, SessionId};
 use model::message::{Part, WithParts};
@@ -57,7 +57,7 @@ impl Ledger {
             .map_err(|e| at.sql(&e))
     }
 
-    fn parse<T: DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
+    pub(crate) fn parse<T: DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
         serde_json::from_str(text).map_err(|e| Attempt { what: "read a record", path: &self.path }.json(&e))
     }
 
@@ -139,6 +139,12 @@ impl Store for Ledger {
         self.write("keep an approval", put).await
     }
 
+    async fn unfinished(&self, root: &SessionId) -> Result<Vec<Session>, StoreError> {
+        let root = root.clone();
+        let rows = self.read("look for unfinished sessions", move |db| inbox::unfinished(db, &root)).await?;
+        rows.iter().map(|data| self.parse(data)).collect()
+    }
+
     async fn keep_output(&self, text: &str) -> Result<PathBuf, StoreError> {
         let folder = self.data_dir.join("outputs");
         let at = Attempt { what: "keep an output", path: &folder };
@@ -147,4 +153,4 @@ impl Store for Ledger {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,6 +5,7 @@
 
 mod claims;
 mod connection;
+mod inbox;
 mod journal;
 mod ledger;
 mod migrate;

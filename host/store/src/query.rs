@@ -19,6 +19,7 @@ pub(crate) fn put(tx: &Transaction<'_>, change: &Change) -> rusqlite::Result<()>
         Change::Session(s) => put_session(tx, s),
         Change::Message(m) => put_message(tx, m),
         Change::Part(p) => put_part(tx, p),
+        Change::Delivered(letter) => crate::inbox::delivered(tx, *letter),
     }
 }
 

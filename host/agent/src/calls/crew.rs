@@ -26,7 +26,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Calls that run at one time.
+/// Calls that run at one time. Child sessions do not count: they wait more than they work, and have a bound of their own.
 const MAX_RUNNING: usize = 16;
 /// How long calls that were cancelled have to end by themselves: within the 250 ms that a cancelled run has in all.
 const GRACE: Duration = Duration::from_millis(180);
@@ -203,9 +203,19 @@ impl Crew {
 
     /// Calls that may start now, in order.
     pub(crate) fn startable(&self) -> Vec<Start> {
-        let running = self.slots.iter().filter(|s| matches!(s.phase, Phase::Running)).count();
-        let free = MAX_RUNNING.saturating_sub(running);
-        (0..self.slots.len()).filter_map(|i| self.start_of(i)).take(free).collect()
+        let is_child = |i: usize| self.slots[i].footprint == Footprint::Child;
+        let running = |i: &usize| matches!(self.slots[*i].phase, Phase::Running) && !is_child(*i);
+        let mut free = MAX_RUNNING.saturating_sub((0..self.slots.len()).filter(running).count());
+        let mut starts = vec![];
+        for start in (0..self.slots.len()).filter_map(|i| self.start_of(i)) {
+            if is_child(start.slot) {
+                starts.push(start);
+            } else if let Some(left) = free.checked_sub(1) {
+                free = left;
+                starts.push(start);
+            }
+        }
+        starts
     }
 
     fn start_of(&self, slot: usize) -> Option<Start> {

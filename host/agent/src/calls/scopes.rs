@@ -26,16 +26,20 @@ pub(crate) enum Footprint {
     Everything,
     /// These files, and folders with what lies below.
     Paths { reads: Vec<PathBuf>, writes: Vec<PathBuf> },
+    /// A child session: it runs beside others of its kind, whose conflicts the stale-file check finds, and beside nothing else.
+    Child,
 }
 
 impl Footprint {
     /// Whether the two could give another result in another order.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
-        let (Self::Paths { reads, writes }, Self::Paths { reads: other_reads, writes: other_writes }) = (self, other)
-        else {
-            return true;
-        };
-        overlap(writes, other_writes) || overlap(writes, other_reads) || overlap(reads, other_writes)
+        match (self, other) {
+            (Self::Paths { reads, writes }, Self::Paths { reads: other_reads, writes: other_writes }) => {
+                overlap(writes, other_writes) || overlap(writes, other_reads) || overlap(reads, other_writes)
+            }
+            (Self::Child, Self::Child) => false,
+            _ => true,
+        }
     }
 }
 
@@ -78,7 +82,7 @@ fn act(kind: ScopeKind, value: &str, input: &Value, directory: &Path, places: &d
             let workdir = input.get(WORKDIR).and_then(Value::as_str).unwrap_or(".");
             Act::Shell { line: value.to_owned(), cwd: real(workdir) }
         }
-        ScopeKind::Subject => Act::Call { subject: Some(value.to_owned()) },
+        ScopeKind::Subject | ScopeKind::Agent => Act::Call { subject: Some(value.to_owned()) },
         ScopeKind::Host => {
             let host = vec![value.to_owned()];
             Act::Other { permission: "net".into(), patterns: host.clone(), always: host }
@@ -103,6 +107,9 @@ fn footprint(spec: &ToolSpec, grant: &CallGrant) -> Footprint {
     let (reads, writes) = (grant.reads.clone(), grant.writes.clone());
     if declares(ScopeKind::Command) || !grant.commands.is_empty() {
         return Footprint::Everything;
+    }
+    if declares(ScopeKind::Agent) {
+        return Footprint::Child;
     }
     if spec.annotations.read_only {
         let reads = if reads.is_empty() { vec![PathBuf::from("/")] } else { reads };
@@ -186,5 +193,9 @@ mod tests {
         check((&bare, ""), (&read, "x"), true);
         check((&look, ""), (&read, "x"), false);
         check((&look, ""), (&write, "x"), true);
+        let task = tool(false, &[("a", ScopeKind::Agent, None)]);
+        check((&task, "x"), (&task, "x"), false);
+        check((&task, "x"), (&read, "x"), true);
+        check((&task, "x"), (&bare, ""), true);
     }
 }

@@ -16,6 +16,10 @@ pub fn default_rules() -> Layer {
         rule("grep", "*", Action::Allow),
         rule("list", "*", Action::Allow),
         rule("todowrite", "*", Action::Allow),
+        rule("question", "*", Action::Allow),
+        rule("task", "*", Action::Allow),
+        // Only the planner's own rules open it.
+        rule("plan_exit", "*", Action::Deny),
     ];
     Layer { origin: "defaults".to_owned(), reach: Reach::Full, rules }
 }

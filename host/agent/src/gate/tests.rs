@@ -82,6 +82,9 @@ impl Store for Record {
         self.approved.lock().unwrap().extend_from_slice(rules);
         Ok(())
     }
+    async fn unfinished(&self, _: &SessionId) -> Result<Vec<Session>, StoreError> {
+        Ok(vec![])
+    }
     async fn keep_output(&self, _: &str) -> Result<PathBuf, StoreError> {
         Ok(PathBuf::new())
     }
@@ -356,4 +359,42 @@ fn home_is_expanded_at_the_start_only() {
     check("$HOMER", "$HOMER");
     check("cat ~/x", "cat ~/x");
     assert_eq!(expand_home("~/x", None), "~/x");
+}
+
+#[tokio::test]
+async fn a_child_is_judged_by_its_own_rules_and_asks_in_the_name_of_its_root() {
+    let w = world(&[("bash", "*", Action::Allow)], &[Reply::Once]);
+    let child = Actor { session: SessionId::new(), agent: "explore".into(), ..w.actor.clone() };
+    let rules = vec![Rule::new("bash", "*", Action::Ask), Rule::new("bash", "rm *", Action::Deny)];
+    let policy = w.gate.policy().narrowed("agent explore", rules);
+    w.gate.enrol(&child.session, Standing { root: w.actor.session.clone(), policy });
+    assert_eq!(w.decide(&line("rm x")), Action::Allow, "the parent's rules are its own");
+    assert_eq!(w.gate.decide(&child, &line("rm x")), Action::Deny);
+    w.asker.go.add_permits(1);
+    assert_eq!(w.gate.permit(&child, &[line("ls")], Value::Null, &w.cancel).await, Ok(()));
+    let ask = &w.asker.asked()[0];
+    assert_eq!(ask.session_id, w.actor.session);
+    assert_eq!(ask.metadata["childID"], child.session.as_str());
+    assert_eq!(ask.metadata["agent"], "explore");
+    w.gate.dismiss(&child.session);
+    assert_eq!(w.gate.decide(&child, &line("rm x")), Action::Allow);
+}
+
+#[tokio::test]
+async fn a_bare_no_to_a_child_is_for_its_whole_family() {
+    let w = world(&[], &[reject(None)]);
+    let child = Actor { session: SessionId::new(), ..w.actor.clone() };
+    let standing = Standing { root: w.actor.session.clone(), policy: w.gate.policy().clone() };
+    w.gate.enrol(&child.session, standing);
+    let asks = |actor: Actor, text: &str| {
+        let (gate, cancel, act) = (w.gate.clone(), w.cancel.clone(), line(text));
+        tokio::spawn(async move { gate.permit(&actor, &[act], Value::Null, &cancel).await })
+    };
+    let first = asks(child, "a");
+    settle_down().await;
+    let second = asks(w.actor.clone(), "b");
+    settle_down().await;
+    w.asker.go.add_permits(2);
+    assert_eq!(first.await.unwrap(), Err(Denial::Rejected(None)));
+    assert_eq!(second.await.unwrap(), Err(Denial::Rejected(None)));
 }

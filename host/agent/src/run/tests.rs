@@ -2,6 +2,7 @@
 
 mod acts;
 mod ends;
+mod letters;
 mod retries;
 mod stops;
 

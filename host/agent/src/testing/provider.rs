@@ -33,11 +33,42 @@ pub(crate) enum Reply {
 pub(crate) struct Script {
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<(Instant, Request)>>,
+    chooser: Mutex<Option<Box<Chooser>>>,
+}
+
+/// Picks the answer by what is asked, where several sessions ask at once.
+type Chooser = dyn Fn(&Request) -> Reply + Send + Sync;
+
+/// The newest words of a person, or of the host, in a request.
+pub(crate) fn asked(request: &Request) -> String {
+    let users = request.messages.iter().rev().find(|m| m.role == model::provider::Role::User);
+    let texts = users.into_iter().flat_map(|m| &m.parts).filter_map(|p| match p {
+        ChatPart::Text(t) => Some(t.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The first words of a person in a request: what the session is about.
+pub(crate) fn begun_with(request: &Request) -> String {
+    let first = request.messages.first().and_then(|m| m.parts.first());
+    first.map_or_else(String::new, |p| if let ChatPart::Text(t) = p { t.clone() } else { String::new() })
+}
+
+/// Results of calls that a request holds.
+pub(crate) fn results_in(request: &Request) -> Vec<String> {
+    let parts = request.messages.iter().flat_map(|m| &m.parts);
+    parts.filter_map(|p| if let ChatPart::ToolResult(r) = p { Some(r.text.clone()) } else { None }).collect()
 }
 
 impl Script {
     pub(crate) fn new(replies: Vec<Reply>) -> Self {
-        Self { replies: Mutex::new(replies.into()), requests: Mutex::default() }
+        Self { replies: Mutex::new(replies.into()), requests: Mutex::default(), chooser: Mutex::default() }
+    }
+
+    /// From now on, answers come from here.
+    pub(crate) fn by(&self, chooser: impl Fn(&Request) -> Reply + Send + Sync + 'static) {
+        *self.chooser.lock().unwrap() = Some(Box::new(chooser));
     }
 
     pub(crate) fn requests(&self) -> Vec<Request> {
@@ -54,11 +85,13 @@ impl Script {
 #[async_trait]
 impl Provider for Script {
     async fn stream(&self, request: Request, _: CancellationToken) -> Result<EventStream, ProviderFailure> {
-        let last = self.requests.lock().unwrap().last().map(|(_, r)| r.clone());
+        let same = |(_, r): &&(Instant, Request)| r.session == request.session;
+        let last = self.requests.lock().unwrap().iter().rev().find(same).map(|(_, r)| r.clone());
         law(&request, last.as_ref());
+        let chosen = self.chooser.lock().unwrap().as_ref().map(|choose| choose(&request));
         self.requests.lock().unwrap().push((Instant::now(), request));
-        let reply = self.replies.lock().unwrap().pop_front().expect("a request more than the script has");
-        match reply {
+        let next = || self.replies.lock().unwrap().pop_front().expect("a request more than the script has");
+        match chosen.unwrap_or_else(next) {
             Reply::Refuse(failure) => Err(failure),
             Reply::Stream(beats) => Ok(play(beats).boxed()),
             Reply::Hang(beats) => Ok(play(beats).chain(futures::stream::pending()).boxed()),

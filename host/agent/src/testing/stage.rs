@@ -5,14 +5,18 @@ use super::store::Memory;
 use super::tools::Fakes;
 use super::{profile, session};
 use crate::places::Places;
+use crate::roster::{Agent, Roster};
 use crate::run::{Clock, Job, Ports, Prompt, RunOptions, run_in};
 use async_trait::async_trait;
-use model::budget::{Limits, Price};
+use model::budget::{Limits, Offspring, Price};
 use model::event::{Event, EventSink, RunOutcome};
 use model::hook::{CallContext, HookDenial, Hooks, ResultView, TextContext};
+use model::id::SessionId;
 use model::message::{Message, Part, PartBody, ToolPart, WithParts};
-use model::permission::{Act, Action, Actor, Denial, Gate, Policy, Rule};
-use model::provider::Model;
+use model::permission::{Act, Action, Actor, Denial, Gate, Policy, Rule, Standing};
+use model::profile::Profile;
+use model::provider::{Mind, Minds, Model, ModelRef};
+use model::question::{Answers, Inquiry};
 use model::session::Session;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -26,10 +30,15 @@ pub(crate) struct FakeGate {
     pub judge: Box<Judge>,
     pub asked: Mutex<Vec<Vec<Act>>>,
     pub blocked: Option<Denial>,
+    pub answers: Option<Answers>,
+    pub enrolled: Arc<Mutex<Vec<(SessionId, Standing)>>>,
 }
 
 #[async_trait]
 impl Gate for FakeGate {
+    fn enrol(&self, session: &SessionId, standing: Standing) {
+        self.enrolled.lock().unwrap().push((session.clone(), standing));
+    }
     fn decide(&self, _: &Actor, _: &Act) -> Action {
         Action::Allow
     }
@@ -46,6 +55,9 @@ impl Gate for FakeGate {
     }
     fn blocked(&self) -> Option<Denial> {
         self.blocked.clone()
+    }
+    async fn consult(&self, _: Inquiry, _: &CancellationToken) -> Option<Answers> {
+        self.answers.clone()
     }
 }
 
@@ -96,6 +108,17 @@ impl Clock for VirtualClock {
     }
 }
 
+/// Any model but `gone/…`, all from one script.
+struct OtherMinds(Arc<Script>);
+impl Minds for OtherMinds {
+    fn mind(&self, model: &ModelRef) -> Result<Mind, String> {
+        if model.provider == "gone" {
+            return Err("its key is not set".into());
+        }
+        Ok(Mind { provider: self.0.clone(), model: Model::unknown(&model.model) })
+    }
+}
+
 struct Lexical;
 impl Places for Lexical {
     fn resolve(&self, path: &Path) -> PathBuf {
@@ -115,6 +138,11 @@ pub(crate) struct Stage {
     pub limits: Limits,
     pub steps: Option<u32>,
     pub options: RunOptions,
+    pub agents: Vec<Agent>,
+    pub offspring: Offspring,
+    /// Who leads the run.
+    pub leader: Profile,
+    pub policy: Policy,
     pub cancel: CancellationToken,
     pub begun: Instant,
 }
@@ -126,13 +154,23 @@ pub(crate) fn stage(replies: Vec<Reply>) -> Stage {
         tools: Arc::default(),
         store: Arc::default(),
         sink: Arc::default(),
-        gate: FakeGate { judge: Box::new(|_| Ok(())), asked: Mutex::default(), blocked: None },
+        gate: FakeGate {
+            judge: Box::new(|_| Ok(())),
+            asked: Mutex::default(),
+            blocked: None,
+            answers: None,
+            enrolled: Arc::default(),
+        },
         session: session(),
         is_new: true,
         prompt: "go".into(),
         limits: Limits::default(),
         steps: None,
         options: RunOptions::default(),
+        agents: vec![],
+        offspring: Offspring::default(),
+        leader: profile(),
+        policy: Policy::default(),
         cancel: CancellationToken::new(),
         begun: Instant::now(),
     }
@@ -172,14 +210,17 @@ impl Stage {
     pub(crate) async fn try_run(self) -> Result<Left, crate::AgentError> {
         let ports = Ports {
             provider: self.provider.clone(),
+            minds: Arc::new(OtherMinds(self.provider.clone())),
             tools: self.tools.clone(),
+            host_tools: vec![],
             hooks: Arc::new(FakeHooks),
             store: self.store.clone(),
+            inbox: self.store.clone(),
             gate: Arc::new(self.gate),
             sink: self.sink.clone(),
             clock: Arc::new(VirtualClock(self.begun)),
         };
-        let mut agent = profile();
+        let mut agent = self.leader;
         agent.steps = self.steps;
         let price = Price { input: rust_decimal::Decimal::ONE, ..Price::default() };
         let job = Job {
@@ -188,9 +229,11 @@ impl Stage {
             prompt: Prompt { text: self.prompt, files: vec![] },
             profile: agent,
             model: Model { price: Some(price), ..Model::unknown("m") },
-            policy: Policy::default(),
+            policy: self.policy,
             limits: self.limits,
             options: self.options,
+            roster: Arc::new(Roster::new(self.agents)),
+            offspring: self.offspring,
         };
         let outcome = run_in(job, &ports, Arc::new(Lexical), self.cancel).await?;
         let (session, history) = self.store.now();

@@ -201,6 +201,7 @@ impl Turn<'_> {
         });
         self.spent.cost += cost;
         self.spent.tokens += tokens;
+        self.purse.pay(cost, tokens);
     }
 }
 

@@ -4,9 +4,11 @@ use super::Screen;
 use super::clean::{bounded, clean};
 use super::diff;
 use super::input::Input;
+use super::inquiry;
 use crate::cli::{Yes, say_styled};
 use async_trait::async_trait;
 use model::permission::{Ask, Asker, Reply};
+use model::question::{Answers, Inquiry};
 use serde_json::Value;
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
@@ -76,6 +78,23 @@ impl Asker for Person {
                 return Some(reply);
             }
         }
+    }
+
+    async fn question(&self, inquiry: &Inquiry, cancel: &CancellationToken) -> Option<Answers> {
+        let mut input = self.input.lock().await;
+        let _hold = self.screen.hold();
+        input.forget().await;
+        let mut answers = Answers::new();
+        for question in &inquiry.questions {
+            say_styled(&inquiry::shown(question));
+            inquiry::prompt();
+            let line = tokio::select! {
+                () = cancel.cancelled() => return None,
+                line = input.line() => line?,
+            };
+            answers.push(inquiry::chosen(question, &line));
+        }
+        Some(answers)
     }
 }
 

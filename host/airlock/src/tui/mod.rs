@@ -5,6 +5,7 @@ pub mod clean;
 mod diff;
 pub mod hidden;
 mod input;
+mod inquiry;
 mod kept;
 mod tool_line;
 
@@ -184,6 +185,8 @@ impl EventSink for Screen {
             Event::SessionOpened { .. }
             | Event::MessageUpdated { .. }
             | Event::Asked { .. }
+            | Event::Inquired { .. }
+            | Event::Replied { .. }
             | Event::Answered { .. }
             | Event::Failed { .. } => {}
             Event::Finished { .. } => self.rest(),

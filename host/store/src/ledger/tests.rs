@@ -7,7 +7,7 @@ use model::permission::Action;
 use model::provider::ModelRef;
 use model::session::SessionTime;
 
-fn session(directory: &str, updated: u64) -> Session {
+pub(crate) fn session(directory: &str, updated: u64) -> Session {
     Session {
         id: SessionId::new(),
         parent_id: None,
@@ -23,7 +23,7 @@ fn session(directory: &str, updated: u64) -> Session {
     }
 }
 
-fn message(s: &Session) -> Message {
+pub(crate) fn message(s: &Session) -> Message {
     Message::User(UserMessage {
         id: MessageId::new(),
         session_id: s.id.clone(),

@@ -119,7 +119,7 @@ async fn arguments_that_cannot_be_used_are_never_run() {
     check("write", r#"["a"]"#, &["invalid-input: ", "not an object"]).await;
     check("write", "null", &["invalid-input: ", "not an object"]).await;
     check("read", r#"{"path":3}"#, &["invalid-input: ", "/path"]).await;
-    check("grep", "{}", &["unavailable: ", "bash, read, write"]).await;
+    check("grep", "{}", &["unavailable: ", "bash, plan_exit, question, read, write"]).await;
     check("write", r#"{"evil":1}"#, &["denied: ", "guard", "evil"]).await;
 }
 
