@@ -18,6 +18,7 @@ use rust_decimal::Decimal;
 pub(crate) fn profile() -> Profile {
     Profile {
         name: "build".into(),
+        origin: "test".into(),
         description: None,
         mode: AgentMode::Primary,
         prompt: None,

@@ -88,31 +88,44 @@ impl<W: Write + Send> JsonLines<W> {
 
 impl<W: Write + Send> EventSink for JsonLines<W> {
     fn emit(&self, event: Event) {
-        match event {
+        if let Event::PartDropped { part } = &event {
+            self.drop_part(part);
+        } else if let Some((session, line)) = self.line(event) {
+            self.write(&session, line);
+        }
+    }
+}
+
+impl<W: Write + Send> JsonLines<W> {
+    /// The session that a line is about, and the line; none for what needs none.
+    fn line(&self, event: Event) -> Option<(SessionId, Value)> {
+        Some(match event {
             Event::PartUpdated { part } => {
-                if let Some(kind) = ended(&part.body).filter(|_| self.is_news(&part)) {
-                    self.write(&part.session_id, json!({ "type": kind, "part": *part }));
-                }
+                let kind = ended(&part.body).filter(|_| self.is_news(&part))?;
+                (part.session_id.clone(), json!({ "type": kind, "part": *part }))
             }
-            Event::PartDropped { part } => self.drop_part(&part),
-            Event::Answered { ask, reply } => self.write(&ask.session_id, answered(&ask, reply.as_ref())),
+            Event::Answered { ask, reply } => (ask.session_id.clone(), answered(&ask, reply.as_ref())),
             Event::Replied { inquiry, answers } => {
                 let line = json!({ "type": "question", "request": inquiry, "answers": answers });
-                self.write(&inquiry.session_id, line);
+                (inquiry.session_id.clone(), line)
             }
             Event::Retry { session, attempt, next, error } => {
-                self.write(&session, retry(attempt, next, &error, &self.take_dropped()));
+                (session, retry(attempt, next, &error, &self.take_dropped()))
             }
-            Event::Failed { session, error } => {
-                self.write(&session, json!({ "type": "error", "error": failure(&error) }));
+            Event::Failed { session, error } => (session, json!({ "type": "error", "error": failure(&error) })),
+            // In the name of the child, and of no type that the run's own lines have.
+            Event::Child { agent, event } => {
+                let (session, line) = self.line(*event)?;
+                (session, json!({ "type": "child", "agent": *agent, "event": line }))
             }
-            Event::SessionOpened { .. }
+            Event::PartDropped { .. }
+            | Event::SessionOpened { .. }
             | Event::MessageUpdated { .. }
             | Event::PartDelta { .. }
             | Event::Asked { .. }
             | Event::Inquired { .. }
-            | Event::Finished { .. } => {}
-        }
+            | Event::Finished { .. } => return None,
+        })
     }
 }
 

@@ -4,6 +4,7 @@ mod attach;
 mod bundled;
 mod cli;
 mod config;
+mod front_matter;
 mod instructions;
 mod json_lines;
 mod report;

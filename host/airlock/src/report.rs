@@ -106,7 +106,8 @@ impl From<ConfigError> for Report {
 
 impl From<StoreError> for Report {
     fn from(error: StoreError) -> Self {
-        let exit = if matches!(error, StoreError::NoSession(_)) { Exit::Usage } else { Exit::Failed };
+        let is_usage = matches!(error, StoreError::NoSession(_) | StoreError::InboxFull { .. });
+        let exit = if is_usage { Exit::Usage } else { Exit::Failed };
         // The ledger's sentences say what to do next themselves.
         Self::new(exit, error.to_string(), "")
     }

@@ -3,20 +3,21 @@
 use crate::bundled::BUNDLED;
 use crate::cli::{Ground, Yes, say};
 use crate::config::choice::{self, Choice};
+use crate::config::keys::Keys;
 use crate::config::paths::Paths;
 use crate::config::providers::OFFLINE;
 use crate::config::resolve::{self, Target};
-use crate::config::{ConfigError, probe, variable};
+use crate::config::{Config, ConfigError, probe, variable};
 use crate::report::Report;
 use crate::tui::Screen;
 use crate::tui::asker::{Nobody, Person, Ready};
 use agent::gate::{GateOptions, Gatekeeper};
-use agent::{Clock, Job, Ports, RetryPolicy};
+use agent::{Agent, Clock, Job, Ports, RetryPolicy, Roster};
 use model::event::EventSink;
 use model::hook::{Hooks, NoHooks};
-use model::permission::Asker;
+use model::permission::{Asker, Policy};
 use model::profile::Profile;
-use model::provider::{Model, Provider};
+use model::provider::{Mind, Minds, Model, ModelRef, Provider};
 use model::session::Session;
 use model::store::{Store, StoreError};
 use runtime::{ProviderConfig, Runtime, RuntimeError, RuntimeOptions, Secret};
@@ -101,20 +102,31 @@ pub async fn choose(ground: &Ground, profile: &Profile, session: Option<&Session
     }
 }
 
-/// A model behind its adapter.
-pub struct Mind {
-    pub provider: Arc<dyn Provider>,
-    pub model: Model,
-}
-
 /// # Errors
 /// No such provider, no key, no such adapter.
 pub fn mind(ground: &Ground, rooms: &Rooms, choice: &Choice) -> Result<Mind, Report> {
-    let target = resolve::target(&ground.config, &choice.model)?;
-    let info = rooms.runtime.provider_info(&target.adapter)?;
-    let known = || info.models.iter().find(|m| m.id == choice.model.model).cloned();
-    let model = target.model.clone().or_else(known).unwrap_or_else(|| Model::unknown(&choice.model.model));
-    let secret = resolve::key(&ground.keys, &choice.model.provider, target.key.as_ref())?;
+    mind_of(&ground.config, &ground.keys, &rooms.runtime, &choice.model)
+}
+
+/// Looks models up when an agent wants one.
+struct ByName {
+    config: Config,
+    keys: Keys,
+    runtime: Arc<Runtime>,
+}
+
+impl Minds for ByName {
+    fn mind(&self, model: &ModelRef) -> Result<Mind, String> {
+        mind_of(&self.config, &self.keys, &self.runtime, model).map_err(|report| report.what)
+    }
+}
+
+fn mind_of(config: &Config, keys: &Keys, runtime: &Arc<Runtime>, wanted: &ModelRef) -> Result<Mind, Report> {
+    let target = resolve::target(config, wanted)?;
+    let info = runtime.provider_info(&target.adapter)?;
+    let known = || info.models.iter().find(|m| m.id == wanted.model).cloned();
+    let model = target.model.clone().or_else(known).unwrap_or_else(|| Model::unknown(&wanted.model));
+    let secret = resolve::key(keys, &wanted.provider, target.key.as_ref())?;
     let name = info.secrets.first().cloned().unwrap_or_else(|| "key".into());
     let config = ProviderConfig {
         adapter: target.adapter.clone(),
@@ -123,7 +135,7 @@ pub fn mind(ground: &Ground, rooms: &Rooms, choice: &Choice) -> Result<Mind, Rep
         options: options(target)?,
         http: runtime::HttpOptions::default(),
     };
-    Ok(Mind { provider: rooms.runtime.provider(config)?, model })
+    Ok(Mind { provider: runtime.provider(config)?, model })
 }
 
 fn options(target: Target) -> Result<Option<serde_json::Value>, ConfigError> {
@@ -160,15 +172,34 @@ pub async fn ports(
     };
     let ports = Ports {
         provider,
+        minds: Arc::new(ByName { config: ground.config.clone(), keys: ground.keys.clone(), runtime: rooms.runtime.clone() }),
         tools: rooms.runtime.tools(gate.clone(), rooms.ledger.clone()),
         host_tools: vec![],
         hooks,
         store: rooms.ledger.clone(),
+        inbox: rooms.ledger.clone(),
         gate: gate.clone(),
         sink,
         clock: Arc::new(SystemClock),
     };
     Ok((ports, gate))
+}
+
+/// All rules under which an agent leads a run.
+#[must_use]
+pub fn policy(ground: &Ground, profile: &Profile) -> Policy {
+    let mut policy = ground.config.policy(agent::gate::default_rules(), profile);
+    // What was kept of a long output is there for the agent to read on.
+    let kept = ground.paths.data.join("outputs").join("*");
+    policy.layers.insert(0, agent::gate::readable_rules(&kept));
+    policy
+}
+
+/// The agents that a run may call on.
+#[must_use]
+pub fn roster(ground: &Ground) -> Arc<Roster> {
+    let agent = |p: &Profile| Agent { profile: p.clone(), policy: policy(ground, p) };
+    Arc::new(Roster::new(ground.config.agents.values().map(agent).collect()))
 }
 
 /// The one judge of a run.
@@ -178,15 +209,11 @@ pub async fn ports(
 pub async fn gate(
     ground: &Ground,
     rooms: &Rooms,
-    policy: model::permission::Policy,
+    policy: Policy,
     asker: Arc<dyn Asker>,
     sink: Arc<dyn EventSink>,
 ) -> Result<Arc<Gatekeeper>, Report> {
     let approvals = rooms.ledger.approvals(&ground.place.worktree).await?;
-    let mut policy = policy;
-    // What was kept of a long output is there for the agent to read on.
-    let kept = ground.paths.data.join("outputs").join("*");
-    policy.layers.insert(0, agent::gate::readable_rules(&kept));
     let options = GateOptions { policy, approvals, home: ground.paths.home.clone() };
     Ok(Gatekeeper::new(options, rooms.ledger.clone(), asker, sink))
 }

@@ -32,6 +32,8 @@ impl AgentMode {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     pub name: String,
+    /// Where it is written, for people: `built in`, a file.
+    pub origin: String,
     pub description: Option<String>,
     pub mode: AgentMode,
     /// Replaces the built-in prompt.

@@ -25,15 +25,15 @@ fn word(kind: Delivery) -> &'static str {
 #[async_trait]
 impl Inbox for Ledger {
     async fn put(&self, session: &SessionId, letter: Letter) -> Result<LetterId, StoreError> {
-        let full = |why: String| StoreError::InboxFull { id: session.clone(), why };
-        if letter.text.len() > MAX_LETTER {
-            return Err(full(format!("it is {} bytes long, at most {MAX_LETTER} fit", letter.text.len())));
-        }
+        fits(session, &letter.text)?;
         let to = session.clone();
         match self.write("take in a message", move |tx| put(tx, &to, &letter)).await? {
             Put::In(id) => Ok(id),
             Put::NoSession => Err(StoreError::NoSession(session.clone())),
-            Put::Full => Err(full(format!("{MAX_LETTERS} wait already; withdraw one, or wait until they are taken"))),
+            Put::Full => {
+                let why = format!("{MAX_LETTERS} wait already; withdraw one, or wait until they are taken");
+                Err(StoreError::InboxFull { id: session.clone(), why })
+            }
         }
     }
 
@@ -68,9 +68,18 @@ impl Inbox for Ledger {
     }
 
     async fn rewrite(&self, session: &SessionId, id: LetterId, text: String) -> Result<bool, StoreError> {
+        fits(session, &text)?;
         let of = session.clone();
         self.write("change a message", move |tx| rewrite(tx, &of, id, text)).await
     }
+}
+
+fn fits(session: &SessionId, text: &str) -> Result<(), StoreError> {
+    if text.len() <= MAX_LETTER {
+        return Ok(());
+    }
+    let why = format!("it is {} bytes long, at most {MAX_LETTER} fit", text.len());
+    Err(StoreError::InboxFull { id: session.clone(), why })
 }
 
 impl Ledger {

@@ -5,6 +5,7 @@ pub mod auth;
 pub mod completions;
 pub mod config;
 pub mod doctor;
+pub mod inbox;
 pub mod models;
 pub mod plugin;
 pub mod providers;

@@ -197,7 +197,7 @@ async fn judged(
 ) -> Result<Result<ToolOutput, ToolFailure>, Report> {
     let screen = Arc::new(Screen::new(Eyes::look()));
     let profile = agents::pick(&ground.config.agents, &ground.config.agent.value)?;
-    let policy = ground.config.policy(agent::gate::default_rules(), &profile);
+    let policy = wire::policy(ground, &profile);
     let asker = wire::asker(args.permits.yes, &screen, ground);
     let gate = wire::gate(ground, rooms, policy, asker, screen.clone()).await?;
     let tools = rooms.runtime.tools(gate.clone(), rooms.ledger.clone());

@@ -16,7 +16,7 @@ use model::event::{Ending, EventSink, RunOutcome};
 use model::id::SessionId;
 use model::message::FinishReason;
 use model::profile::Profile;
-use model::provider::ModelRef;
+use model::provider::{Mind, ModelRef};
 use model::session::{Session, SessionTime};
 use model::store::Store;
 use rust_decimal::Decimal;
@@ -182,7 +182,7 @@ async fn start(
         say(&notice);
     }
     let mind = wire::mind(ground, rooms, &choice)?;
-    let policy = ground.config.policy(agent::gate::default_rules(), &profile);
+    let policy = wire::policy(ground, &profile);
     let is_new = old.is_none();
     let options = RunOptions {
         max_output_tokens: args.max_output_tokens,
@@ -201,6 +201,8 @@ async fn start(
         policy,
         limits: ground.config.limits.clone(),
         options,
+        roster: wire::roster(ground),
+        offspring: ground.config.offspring,
     };
     drive(args, ground, rooms, mind, job).await
 }
@@ -243,7 +245,7 @@ enum Shown {
     Lines(Arc<JsonLines<std::io::Stdout>>),
 }
 
-async fn drive(args: &RunArgs, ground: &Ground, rooms: &Rooms, mind: wire::Mind, job: Job) -> Result<Exit, Report> {
+async fn drive(args: &RunArgs, ground: &Ground, rooms: &Rooms, mind: Mind, job: Job) -> Result<Exit, Report> {
     let screen = Arc::new(Screen::new(Eyes::look()));
     let lines = || Arc::new(JsonLines::new(std::io::stdout(), wire::now_ms));
     let shown = match args.format {

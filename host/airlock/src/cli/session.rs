@@ -1,6 +1,6 @@
 //! `airlock session list|show|export|delete`.
 
-use super::{Format, columns, print_foreign, print_json};
+use super::{Format, columns, inbox, print_foreign, print_json};
 use crate::config::paths::Paths;
 use crate::report::Report;
 use clap::{Args, Subcommand};
@@ -29,6 +29,10 @@ pub enum SessionCommand {
     Export(OneArgs),
     /// Delete a session with all its messages
     Delete(OneArgs),
+    /// Hand a message to a session, also while a run works on it
+    Send(inbox::SendArgs),
+    /// Look at the messages that wait for a session; withdraw or change them
+    Inbox(inbox::InboxArgs),
     #[command(external_subcommand)]
     Other(Vec<String>),
 }
@@ -60,6 +64,8 @@ pub async fn main(command: &SessionCommand) -> Result<(), Report> {
         SessionCommand::Show(args) => show(args).await,
         SessionCommand::Export(args) => export(args).await,
         SessionCommand::Delete(args) => delete(args).await,
+        SessionCommand::Send(args) => inbox::send(args).await,
+        SessionCommand::Inbox(args) => inbox::inbox(args).await,
         SessionCommand::Other(words) => Err(other("session", words, LATER)),
     }
 }

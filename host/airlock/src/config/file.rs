@@ -4,7 +4,7 @@ use super::error::ConfigError;
 use super::read::{Node, Source, Table, parse};
 use super::rules::{self, Permissions};
 use indexmap::IndexMap;
-use model::budget::{Limits, Price};
+use model::budget::{Limits, Offspring, Price};
 use model::profile::AgentMode;
 use model::provider::{Model, ModelRef};
 use rust_decimal::Decimal;
@@ -24,6 +24,7 @@ pub struct FileConfig {
     pub permissions: Permissions,
     pub agents: IndexMap<String, AgentEntry>,
     pub limits: Limits,
+    pub offspring: OffspringEntry,
     pub hooks: Option<Vec<String>>,
     pub secrets: IndexMap<String, SecretEntry>,
 }
@@ -57,6 +58,37 @@ pub struct AgentEntry {
     pub steps: Option<u32>,
 }
 
+/// What `[limits]` says of sub-agents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OffspringEntry {
+    pub depth: Option<u32>,
+    pub at_once: Option<u32>,
+    pub total: Option<u32>,
+}
+
+impl OffspringEntry {
+    /// Where it says nothing, `base` does.
+    #[must_use]
+    pub fn over(self, base: Offspring) -> Offspring {
+        Offspring {
+            depth: self.depth.unwrap_or(base.depth),
+            at_once: self.at_once.map_or(base.at_once, |n| n as usize),
+            total: self.total.map_or(base.total, |n| n as usize),
+        }
+    }
+
+    /// The smaller of both, each.
+    #[must_use]
+    pub fn tightening(self, base: Offspring) -> Offspring {
+        let said = self.over(base);
+        Offspring {
+            depth: said.depth.min(base.depth),
+            at_once: said.at_once.min(base.at_once),
+            total: said.total.min(base.total),
+        }
+    }
+}
+
 /// A secret that plugins may name, and the hosts that may receive it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretEntry {
@@ -70,7 +102,7 @@ const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options"];
 const MODEL: &[&str] = &["id", "name", "context", "output", "price", "tools", "reasoning", "images"];
 const PRICE: &[&str] = &["input", "output", "cache_read", "cache_write"];
 const AGENT: &[&str] = &["description", "mode", "prompt", "tools", "permission", "model", "temperature", "steps"];
-const LIMITS: &[&str] = &["steps", "cost_usd", "wall"];
+const LIMITS: &[&str] = &["steps", "cost_usd", "wall", "depth", "children_at_once", "children"];
 const SOURCES: &[&str] = &["env", "file", "keyring"];
 const SECRET: &[&str] = &["env", "file", "keyring", "hosts"];
 const KEY_FORMS: &str = "Write key = { env = \"NAME\" } or key = { file = \"PATH\" }.";
@@ -95,6 +127,7 @@ impl FileConfig {
             permissions: root.read("permission", |n| rules::read(n, home))?.unwrap_or_default(),
             agents: named(root, "agents", |n| agent(n, home))?,
             limits: root.read("limits", limits)?.unwrap_or_default(),
+            offspring: root.read("limits", offspring)?.unwrap_or_default(),
             hooks: root.read("hooks", Node::texts)?,
             secrets: named(root, "secrets", |n| secret(n, home))?,
         })
@@ -252,6 +285,15 @@ fn limits(node: &Node<'_>) -> Result<Limits, ConfigError> {
         steps: table.read("steps", steps)?,
         cost_usd: table.read("cost_usd", decimal)?,
         wall: table.read("wall", duration)?,
+    })
+}
+
+fn offspring(node: &Node<'_>) -> Result<OffspringEntry, ConfigError> {
+    let table = node.table()?;
+    Ok(OffspringEntry {
+        depth: table.read("depth", Node::count)?,
+        at_once: table.read("children_at_once", steps)?,
+        total: table.read("children", Node::count)?,
     })
 }
 

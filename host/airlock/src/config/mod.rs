@@ -3,6 +3,7 @@
 //! A workspace's file is written by whoever wrote the repository. Until it is trusted it may make things stricter and nothing
 //! else: its rules form a layer that only narrows, its limits count where they are smaller, all else is left out and said so.
 
+pub mod agent_files;
 pub mod agents;
 pub mod choice;
 pub mod error;
@@ -20,7 +21,7 @@ pub use read::nearest;
 
 use file::{FileConfig, ProviderEntry, SecretEntry};
 use indexmap::IndexMap;
-use model::budget::Limits;
+use model::budget::{Limits, Offspring};
 use model::permission::{Layer, Policy, Reach, Rule};
 use model::profile::Profile;
 use model::provider::ModelRef;
@@ -80,6 +81,7 @@ pub struct Config {
     pub providers: IndexMap<String, ProviderEntry>,
     pub agents: IndexMap<String, Profile>,
     pub limits: Limits,
+    pub offspring: Offspring,
     /// Run in this order.
     pub hooks: Vec<String>,
     pub secrets: IndexMap<String, SecretEntry>,
@@ -106,7 +108,20 @@ impl Config {
             Some(file) => read_file(&file, home)?,
             None => None,
         };
-        Ok(Self::merge(user.unwrap_or_default(), workspace, variables()?, flags))
+        let mut config = Self::merge(user.unwrap_or_default(), workspace, variables()?, flags);
+        config.add_agents(agent_files::read(paths, place));
+        Ok(config)
+    }
+
+    /// Lays agents that are written as files beside those that there are. A name stands for what it stood for: the config weighs
+    /// more than the person's files, and no workspace takes a name that is in use.
+    pub fn add_agents(&mut self, found: agent_files::Found) {
+        self.notices.extend(found.notices);
+        for file in found.files {
+            if let Err(why) = agents::add(&mut self.agents, &file) {
+                self.notices.push(format!("the agent {} is left out: {why}", file.path.display()));
+            }
+        }
     }
 
     /// Pure: defaults < user < workspace < environment < flags.
@@ -114,7 +129,7 @@ impl Config {
     pub fn merge(user: FileConfig, workspace: Option<FileConfig>, env: Variables, flags: Overrides) -> Self {
         let mut agents = agents::built_in();
         for (name, entry) in &user.agents {
-            agents::overlay(&mut agents, name, entry);
+            agents::overlay(&mut agents, name, entry, &user.path);
         }
         let from_user = || Origin::File(user.path.clone());
         let mut config = Self {
@@ -125,6 +140,7 @@ impl Config {
             providers: user.providers,
             agents,
             limits: user.limits,
+            offspring: user.offspring.over(Offspring::default()),
             hooks: user.hooks.unwrap_or_default(),
             secrets: user.secrets,
             go_on: user.permissions.go_on.unwrap_or(false),
@@ -153,6 +169,7 @@ impl Config {
         }
         self.layers.extend(layer(&workspace.path, Reach::NarrowOnly, workspace.permissions.rules));
         self.limits = tighter(std::mem::take(&mut self.limits), workspace.limits);
+        self.offspring = workspace.offspring.tightening(self.offspring);
         self.files.push(workspace.path);
     }
 
@@ -160,7 +177,8 @@ impl Config {
     /// lies over the agent's, so that no agent's *allow* undoes a workspace's *deny*. Flags are the person's word of the moment.
     #[must_use]
     pub fn policy(&self, defaults: Layer, profile: &Profile) -> Policy {
-        let agent = full(&format!("agent {}", profile.name), profile.rules.clone());
+        let origin = format!("agent {}", profile.name);
+        let agent = Layer { origin, reach: profile.reach, rules: profile.rules.clone() };
         let flags = full("--allow and --deny", self.flags.clone());
         let (user, narrow): (Vec<Layer>, Vec<Layer>) =
             self.layers.iter().cloned().partition(|l| l.reach == Reach::Full);

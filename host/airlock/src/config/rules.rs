@@ -38,7 +38,7 @@ pub fn read(node: &Node<'_>, home: Option<&Path>) -> Result<Permissions, ConfigE
 }
 
 /// Rules go by what is done, not by which tool does it: the names of the tools that edit mean `edit` (agent-core, section 7.2).
-fn known(permission: &str) -> &str {
+pub(super) fn known(permission: &str) -> &str {
     match permission {
         "write" | "patch" | "apply_patch" => "edit",
         other => other,

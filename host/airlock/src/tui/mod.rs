@@ -138,6 +138,27 @@ impl Screen {
         }
     }
 
+    /// What a child does is told in lines; its words are for its parent.
+    fn child(&self, agent: &str, event: Event) {
+        match event {
+            Event::PartUpdated { part } => {
+                let PartBody::Tool(tool) = &part.body else { return };
+                if !tool.state.is_final() {
+                    self.wait(&format!("{}: {}", clean(agent), tool_line::running(tool)));
+                } else if self.state().shown.insert(part.id.clone()) {
+                    self.line(&format!("  ↳ {}: {}", clean(agent), tool_line::ended(tool)));
+                }
+            }
+            Event::Retry { error, .. } => {
+                self.line(&format!("  ↳ {}: trying again: {}", clean(agent), clean(&error.message)));
+            }
+            Event::Failed { error, .. } => {
+                self.line(&format!("  ↳ {}: failed: {}", clean(agent), clean(&error.message)));
+            }
+            _ => {}
+        }
+    }
+
     fn tool_ended(&self, part: &Part, tool: &ToolPart) {
         if !self.state().shown.insert(part.id.clone()) {
             return;
@@ -190,6 +211,7 @@ impl EventSink for Screen {
             | Event::Answered { .. }
             | Event::Failed { .. } => {}
             Event::Finished { .. } => self.rest(),
+            Event::Child { agent, event } => self.child(&agent, *event),
         }
     }
 }
