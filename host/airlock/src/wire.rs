@@ -172,7 +172,11 @@ pub async fn ports(
     };
     let ports = Ports {
         provider,
-        minds: Arc::new(ByName { config: ground.config.clone(), keys: ground.keys.clone(), runtime: rooms.runtime.clone() }),
+        minds: Arc::new(ByName {
+            config: ground.config.clone(),
+            keys: ground.keys.clone(),
+            runtime: rooms.runtime.clone(),
+        }),
         tools: rooms.runtime.tools(gate.clone(), rooms.ledger.clone()),
         host_tools: vec![],
         hooks,

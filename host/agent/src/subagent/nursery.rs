@@ -14,9 +14,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long children have to write down their end when their parent's run is over: with the time that a cancelled call has, within
-/// the 250 ms of a cancelled run.
-const GRACE: Duration = Duration::from_millis(60);
+/// How long the end of a run waits at most for children to write down theirs. They have been cancelled and have nothing else to do:
+/// only a slow disk makes this take longer than the call that was cancelled with them.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs children, at most so many at one time, and outlives none of them.
 pub(crate) struct Nursery {
