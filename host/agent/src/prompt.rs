@@ -69,7 +69,7 @@ impl Frame {
             session: self.session.clone(),
             model: self.model.id.clone(),
             system: self.system.clone(),
-            messages: chat(transcript.messages(), view),
+            messages: chat(transcript.messages(), view).into_iter().map(Arc::new).collect(),
             tool_choice: if tools.is_empty() { ToolChoice::None } else { ToolChoice::Auto },
             tools,
             max_output_tokens: self.max_output_tokens,

@@ -98,9 +98,6 @@ impl Turn<'_> {
     /// The step ended well: runs its calls to their end.
     async fn work_off(&mut self, mut crew: Crew) -> Result<Turned, AgentError> {
         self.advance(&mut crew).await?;
-        if !crew.is_settled() {
-            self.bus.flush().await?;
-        }
         while !crew.is_settled() {
             tokio::select! {
                 biased;
@@ -115,7 +112,8 @@ impl Turn<'_> {
         Ok(Turned::Ended { blocked: self.blocked.take() })
     }
 
-    /// Writes down what calls came to. Results land at once, but for the last ones, which land with the end of the message.
+    /// Writes down what calls came to. Where calls act, results land at once, but for the last ones, which land with the end of the
+    /// message; what was only read lands in its time.
     async fn happened(&mut self, crew: &mut Crew, happened: Happened) -> Result<(), AgentError> {
         match happened {
             Happened::Progress(words) => {
@@ -128,7 +126,7 @@ impl Turn<'_> {
             Happened::Settled(settled) => {
                 settled.into_iter().for_each(|(part, s)| self.settled(&part, s));
                 self.advance(crew).await?;
-                if !crew.is_settled() {
+                if crew.has_acted() && !crew.is_settled() {
                     self.bus.flush().await?;
                 }
             }

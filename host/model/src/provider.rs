@@ -69,14 +69,15 @@ impl Model {
     }
 }
 
-/// One request, provider-neutral. Built anew for each step from what is stored; text is shared, not copied.
-#[derive(Clone, Debug)]
+/// One request, provider-neutral. Built anew for each step from what is stored; messages that stood in an earlier one are shared
+/// with it, not copied.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     pub session: SessionId,
     pub model: String,
     /// Stable blocks first; the same bytes at every step of a session.
     pub system: Vec<Arc<str>>,
-    pub messages: Vec<ChatMessage>,
+    pub messages: Vec<Arc<ChatMessage>>,
     /// Sorted by name.
     pub tools: Arc<[ToolDecl]>,
     pub tool_choice: ToolChoice,

@@ -69,6 +69,7 @@ pub(crate) struct Crew {
     cancel: CancellationToken,
     /// How the model's step ended, once it has.
     ended: Option<FinishReason>,
+    acted: bool,
 }
 
 struct Slot {
@@ -119,6 +120,7 @@ impl Crew {
             last_word: None,
             cancel,
             ended: None,
+            acted: false,
         }
     }
 
@@ -230,8 +232,14 @@ impl Crew {
         Some(Start { slot, part: this.part.clone(), tool, input, acts })
     }
 
+    /// Whether a call that acts was started.
+    pub(crate) fn has_acted(&self) -> bool {
+        self.acted
+    }
+
     /// Starts a call that [`Crew::startable`] named.
     pub(crate) fn start(&mut self, start: &Start) {
+        self.acted |= start.acts;
         let slot = &mut self.slots[start.slot];
         match std::mem::replace(&mut slot.phase, Phase::Running) {
             Phase::Ready(prepared) => {

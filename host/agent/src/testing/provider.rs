@@ -133,8 +133,8 @@ fn law(request: &Request, last: Option<&Request>) {
     }
     if let Some(last) = last {
         assert_eq!(request.system, last.system, "the system prompt changed");
-        let sent: &[ChatMessage] = &last.messages;
-        assert_eq!(&request.messages[..sent.len()], sent, "the prefix changed");
+        let sent = &last.messages;
+        assert_eq!(&request.messages[..sent.len()], &sent[..], "the prefix changed");
     }
 }
 

@@ -102,9 +102,7 @@ impl Turn<'_> {
         crew: &mut Crew,
     ) -> Result<Option<Heard>, AgentError> {
         let now = self.now();
-        let mut structural = false;
         for effect in processor.reduce(batch, now) {
-            structural |= !matches!(effect, Effect::Append { .. });
             match effect {
                 Effect::Open(part) => self.bus.add_part(part),
                 Effect::Append { part, kind, text } => self.bus.append(&part, kind, text),
@@ -123,9 +121,6 @@ impl Turn<'_> {
             }
         }
         self.advance(crew).await?;
-        if structural {
-            self.bus.flush().await?;
-        }
         Ok(None)
     }
 
