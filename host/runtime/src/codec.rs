@@ -18,11 +18,12 @@ pub struct CodecState {
     cancel: CancellationToken,
 }
 
-/// One instance of a codec with its store.
+/// One instance of a codec with its store. Dropped, never used again, after a fault.
 pub struct Session {
     store: CodecStore,
     live: Live,
-    _running: Running,
+    /// None while it rests.
+    running: Option<Running>,
 }
 
 impl Session {
@@ -41,9 +42,20 @@ impl Session {
             Ok(if over { UpdateDeadline::Interrupt } else { UpdateDeadline::Continue(1) })
         });
         match codec.instantiate(&mut store) {
-            Ok(live) => Ok(Self { store, live, _running: running }),
+            Ok(live) => Ok(Self { store, live, running: Some(running) }),
             Err(error) => Err(fault(&store, &error)),
         }
+    }
+
+    /// Nothing is called until [`wake`](Self::wake).
+    pub fn rest(&mut self) {
+        self.running = None;
+    }
+
+    /// Goes on for another request, which is cancelled by a token of its own.
+    pub fn wake(&mut self, running: Running, cancel: CancellationToken) {
+        self.running = Some(running);
+        self.store.data_mut().cancel = cancel;
     }
 
     /// Calls into the codec. After a fault the session must not be used again.

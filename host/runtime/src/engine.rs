@@ -33,11 +33,27 @@ impl EngineKind {
         }
     }
 
-    /// Instances that can live at once; further calls wait.
+    /// Instances that can work at once; further calls wait.
     pub fn slots(self) -> u16 {
         match self {
-            Self::Acting => 200,
+            Self::Acting => 100,
             Self::Codec => 50,
+        }
+    }
+
+    /// Stacks that calls can be suspended on. A codec never waits.
+    fn stacks(self) -> u32 {
+        match self {
+            Self::Acting => self.slots().into(),
+            Self::Codec => 1,
+        }
+    }
+
+    /// Instances that rest between two steps of their conversations.
+    pub fn resting(self) -> u16 {
+        match self {
+            Self::Acting => 0,
+            Self::Codec => 16,
         }
     }
 }
@@ -92,13 +108,13 @@ fn config(kind: EngineKind) -> Config {
 
 /// Limits under which components of every toolchain tried so far ran (Rust, C, JavaScript, Python), with room.
 fn pool(kind: EngineKind) -> PoolingAllocationConfig {
-    let slots = u32::from(kind.slots());
+    let slots = u32::from(kind.slots() + kind.resting());
     let mut pool = PoolingAllocationConfig::default();
     pool.total_component_instances(slots)
         .total_core_instances(slots * 12)
         .total_memories(slots * 2)
         .total_tables(slots * 6)
-        .total_stacks(slots)
+        .total_stacks(kind.stacks())
         .total_gc_heaps(slots)
         .max_core_instances_per_component(40)
         .max_memories_per_component(4)

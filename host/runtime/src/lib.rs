@@ -4,7 +4,9 @@ mod anatomy;
 mod bounds;
 pub mod caps;
 mod codec;
+
 mod compile;
+mod conversation;
 mod describe;
 mod destination;
 mod engine;

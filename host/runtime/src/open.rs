@@ -2,6 +2,7 @@
 
 use crate::caps::Private;
 use crate::caps::process::Sandbox;
+use crate::conversation::Shelf;
 use crate::engine::EngineKind;
 use crate::error::RuntimeError;
 use crate::hooks::Chain;
@@ -53,6 +54,7 @@ pub struct Runtime {
     plugins: Vec<Arc<Plugin>>,
     acting: Semaphore,
     codecs: Arc<Semaphore>,
+    shelf: Shelf,
     data_dir: PathBuf,
     require_sandbox: bool,
     private: Arc<Private>,
@@ -76,7 +78,8 @@ impl Runtime {
         let folders = private.iter().filter_map(|f| f.canonicalize().ok()).collect();
         let readable = data_dir.canonicalize().ok().map(|d| d.join("outputs"));
         let private = Arc::new(Private { folders, readable });
-        Ok(Arc::new(Self { loader, plugins, acting, codecs, data_dir, require_sandbox, private }))
+        let shelf = Shelf::new(EngineKind::Codec.resting().into());
+        Ok(Arc::new(Self { loader, plugins, acting, codecs, shelf, data_dir, require_sandbox, private }))
     }
 
     /// The tools of all components, judged by `gate`, their writes noted in `journal`.
@@ -127,6 +130,22 @@ impl Runtime {
         self.plugins.iter().map(|p| p.info()).collect()
     }
 
+    /// Loads the code of an adapter, so that the first request does not wait for it. To be called in the background: it
+    /// instantiates nothing, and what fails here fails again, and is told, when it is used.
+    pub fn warm_up_adapter(&self, name: &str) {
+        if let Ok(plugin) = self.find("provider", name, |p| p.about.provider.is_some()) {
+            let _ = plugin.codec(&self.loader);
+        }
+    }
+
+    /// As [`warm_up_adapter`](Self::warm_up_adapter), for a tool.
+    pub fn warm_up_tool(&self, name: &str) {
+        let offers = |p: &&Arc<Plugin>| p.about.tools.iter().any(|t| t.name == name);
+        if let Some(plugin) = self.plugins.iter().find(offers) {
+            let _ = plugin.tool(&self.loader);
+        }
+    }
+
     /// What is known of a component, by name or by file. A file is compiled and asked; it gets no rights for that.
     ///
     /// # Errors
@@ -159,6 +178,11 @@ impl Runtime {
     pub(crate) async fn acting_slot(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.
         self.acting.acquire().await.ok()
+    }
+
+    /// Where conversations rest between steps.
+    pub(crate) fn shelf(&self) -> &Shelf {
+        &self.shelf
     }
 
     /// A place for one more codec; waits for one.

@@ -1,6 +1,7 @@
 //! A model behind its adapter: the codec writes the request and reads the answer, the host does everything between.
 
 use crate::codec::Session;
+use crate::conversation::{AdapterId, Conversation};
 use crate::destination::Destination;
 use crate::error::RuntimeError;
 use crate::fault::Fault;
@@ -45,6 +46,7 @@ pub struct Adapter {
     http: Http,
     secrets: Secrets,
     options: Option<String>,
+    id: AdapterId,
 }
 
 impl Adapter {
@@ -60,7 +62,8 @@ impl Adapter {
         let bad = |why| RuntimeError::BaseUrl { provider: config.adapter.clone(), url: url.clone(), why };
         let http = Destination::parse(&url).and_then(|to| Http::new(to, config.http)).map_err(bad)?;
         let options = config.options.map(|o| o.to_string());
-        Ok(Self { runtime, plugin, http, secrets: Secrets::new(config.secrets), options })
+        let id = AdapterId::new();
+        Ok(Self { runtime, plugin, http, secrets: Secrets::new(config.secrets), options, id })
     }
 
     fn failed(&self, fault: &Fault) -> ProviderFailure {
@@ -73,29 +76,42 @@ impl Adapter {
         Session::new(&codec, loader.running(), cancel).map_err(|fault| self.failed(&fault))
     }
 
+    /// Goes on with the conversation that rests since the step before, or begins one.
+    fn conversation(&self, request: &Request, cancel: &CancellationToken) -> Result<Conversation, ProviderFailure> {
+        if let Some(mut resting) = self.runtime.shelf().take(self.id, request) {
+            resting.session.wake(self.runtime.loader().running(), cancel.clone());
+            // A codec that grew until it failed gets a second chance with fresh memory: it is pure.
+            if resting.go_on(request).is_ok() {
+                return Ok(resting);
+            }
+        }
+        let session = self.session(cancel.clone())?;
+        let url = self.http.destination().as_str();
+        let encoding = Encoding::new(request, url, self.secrets.names(), self.options.clone());
+        Conversation::begin(self.id, session, request, &encoding).map_err(|fault| self.failed(&fault))
+    }
+
     async fn open(&self, request: &Request, cancel: &CancellationToken) -> Result<Answering, ProviderFailure> {
         let slot = self.runtime.codec_slot().await;
-        let mut session = self.session(cancel.clone())?;
-        let encoding =
-            Encoding::new(request, self.http.destination().as_str(), self.secrets.names(), self.options.clone());
-        let encoded = session.call(|live, store| live.encode(store, &encoding)).map_err(|f| self.failed(&f))?;
+        let mut conversation = self.conversation(request, cancel)?;
+        let encoded = conversation.encode().map_err(|f| self.failed(&f))?;
         let outgoing = encoded.map_err(|why| invalid(self.secrets.blank(why)))?;
         match self.http.send(outgoing, &self.secrets).await? {
             Reply::Refused(answer) => {
-                let classified =
-                    session.call(|live, store| live.classify(store, &answer)).map_err(|f| self.failed(&f))?;
+                let classified = conversation.session.call(|live, store| live.classify(store, &answer));
+                let classified = classified.map_err(|f| self.failed(&f))?;
+                self.runtime.shelf().keep(conversation);
                 Err(ProviderFailure { message: self.secrets.blank(classified.message), ..classified })
             }
             Reply::Stream { content_type, body } => {
-                let begun = session.call(|live, store| live.begin(store, &request.model, &content_type));
+                let begun = conversation.session.call(|live, store| live.begin(store, &request.model, &content_type));
                 begun.map_err(|f| self.failed(&f))?;
-                let name = Arc::clone(&self.plugin.label);
                 Ok(Answering {
-                    session,
+                    conversation: Some(conversation),
+                    runtime: Arc::clone(&self.runtime),
                     body,
-                    name,
+                    name: Arc::clone(&self.plugin.label),
                     taken: 0,
-                    finished: false,
                     ended: false,
                     cancel: cancel.clone(),
                     _slot: slot,
@@ -132,12 +148,12 @@ fn events(answering: Answering, guard: DropGuard) -> EventStream {
 
 /// An answer that is being read.
 struct Answering {
-    session: Session,
+    /// None once the step is whole: the next one may go on with it while the rest of the body is read.
+    conversation: Option<Conversation>,
+    runtime: Arc<Runtime>,
     body: Body,
     name: Arc<str>,
     taken: usize,
-    /// The step is whole.
-    finished: bool,
     ended: bool,
     cancel: CancellationToken,
     _slot: Option<OwnedSemaphorePermit>,
@@ -154,8 +170,7 @@ impl Answering {
                 read = self.read() => read,
             };
             let batch = self.decode(read);
-            self.finished |= batch.iter().any(|e| matches!(e, StreamEvent::StepFinish { .. }));
-            self.ended |= batch.iter().any(|e| matches!(e, StreamEvent::Failure(_)));
+            self.settle(&batch);
             if !batch.is_empty() {
                 return Some(batch);
             }
@@ -165,7 +180,7 @@ impl Answering {
 
     /// A server that keeps the line open after the step is whole, or breaks it then, takes nothing away.
     async fn read(&mut self) -> Result<Option<Bytes>, ProviderFailure> {
-        if !self.finished {
+        if self.conversation.is_some() {
             return self.body.read().await;
         }
         let rest = tokio::time::timeout(LINGER, self.body.read()).await;
@@ -173,15 +188,16 @@ impl Answering {
     }
 
     fn decode(&mut self, read: Result<Option<Bytes>, ProviderFailure>) -> Vec<StreamEvent> {
-        let events = match read {
-            Err(failure) => return vec![StreamEvent::Failure(failure)],
-            Ok(Some(bytes)) => {
+        let session = self.conversation.as_mut().map(|c| &mut c.session);
+        let events = match (read, session) {
+            (Err(failure), _) => return vec![StreamEvent::Failure(failure)],
+            (Ok(Some(bytes)), session) => {
                 self.taken += bytes.len();
-                self.session.call(|live, store| live.push(store, &bytes))
+                session.map_or(Ok(vec![]), |s| s.call(|live, store| live.push(store, &bytes)))
             }
-            Ok(None) => {
+            (Ok(None), session) => {
                 self.ended = true;
-                self.session.call(|live, store| live.finish(store))
+                session.map_or(Ok(vec![]), |s| s.call(|live, store| live.finish(store)))
             }
         };
         match events {
@@ -190,6 +206,17 @@ impl Answering {
             }
             Ok(events) => terminated(events),
             Err(fault) => vec![StreamEvent::Failure(adapter_failed(&self.name, &fault))],
+        }
+    }
+
+    /// After a whole step the codec rests; after a failure, which may be a fault of its own, it is gone.
+    fn settle(&mut self, batch: &[StreamEvent]) {
+        if batch.iter().any(|e| matches!(e, StreamEvent::Failure(_))) {
+            self.ended = true;
+            self.conversation = None;
+        }
+        if batch.iter().any(|e| matches!(e, StreamEvent::StepFinish { .. })) {
+            self.conversation.take().into_iter().for_each(|c| self.runtime.shelf().keep(c));
         }
     }
 }

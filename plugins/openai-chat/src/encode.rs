@@ -4,7 +4,7 @@
 //! finds the longest one.
 
 use crate::dialect::{Auth, Dialect, Limit, Schema, is_reasoning_model};
-use airlock::provider::{Header, HttpRequest, Request, ToolChoice, ToolDecl};
+use airlock::provider::{Conversation, Header, HttpRequest, Message, Request, ToolChoice, ToolDecl};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -17,16 +17,62 @@ mod messages;
 const RESERVED: [&str; 4] = ["messages", "tools", "stream", "model"];
 
 pub fn encode(request: &Request) -> Result<HttpRequest, String> {
-    let (dialect, options) = options(request)?;
-    let body = Body {
-        request,
-        dialect,
-        tools: request.tools.iter().map(Tool::new).collect::<Result<_, _>>()?,
-        messages: messages::of(request, dialect)?,
-        options,
-    };
-    let body = serde_json::to_vec(&body).map_err(|e| format!("The request cannot be written: {e}"))?;
-    Ok(HttpRequest { method: "POST".into(), url: url(&request.base_url), headers: headers(request, dialect), body })
+    Growing::new(request.clone()).encode()
+}
+
+/// A conversation whose messages are written once, when they come.
+pub struct Growing(Result<Written, String>);
+
+struct Written {
+    url: String,
+    headers: Vec<Header>,
+    /// The body up to its messages, and from their end on.
+    head: Vec<u8>,
+    foot: Vec<u8>,
+    messages: messages::Writer,
+}
+
+impl Conversation for Growing {
+    fn new(request: Request) -> Self {
+        Self(Written::new(&request))
+    }
+
+    fn append(&mut self, messages: Vec<Message>) {
+        // Once something could not be expressed, nothing after it can.
+        if let Ok(written) = &mut self.0
+            && let Err(why) = written.messages.add(&messages)
+        {
+            self.0 = Err(why);
+        }
+    }
+
+    fn encode(&self) -> Result<HttpRequest, String> {
+        let written = self.0.as_ref().map_err(Clone::clone)?;
+        let body = [&written.head[..], written.messages.so_far(), &written.messages.end()?, &written.foot].concat();
+        Ok(HttpRequest { method: "POST".into(), url: written.url.clone(), headers: written.headers.clone(), body })
+    }
+}
+
+impl Written {
+    fn new(request: &Request) -> Result<Self, String> {
+        let (dialect, options) = options(request)?;
+        let mut messages = messages::Writer::new(dialect);
+        messages.system(&request.system)?;
+        messages.add(&request.messages)?;
+        let tools = request.tools.iter().map(Tool::new).collect::<Result<_, _>>()?;
+        let body = Body { request, dialect, tools, options };
+        Ok(Self {
+            url: url(&request.base_url),
+            headers: headers(request, dialect),
+            head: body.head()?,
+            foot: body.foot()?,
+            messages,
+        })
+    }
+}
+
+fn json_of(value: &impl Serialize) -> Result<Vec<u8>, String> {
+    serde_json::to_vec(value).map_err(|e| format!("The request cannot be written: {e}"))
 }
 
 /// A base URL may carry a query, such as Azure's version.
@@ -66,11 +112,11 @@ struct Body<'a> {
     request: &'a Request,
     dialect: Dialect,
     tools: Vec<Tool<'a>>,
-    messages: Vec<messages::Message<'a>>,
     /// Each takes the place of the member of its name; null takes it away.
     options: Map<String, Value>,
 }
 
+/// The members before the messages.
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -82,11 +128,29 @@ impl Serialize for Body<'_> {
         if !self.tools.is_empty() {
             map.serialize_entry("tools", &self.tools)?;
         }
-        map.serialize_entry("messages", &self.messages)?;
-        for (name, value) in self.of_step() {
-            map.serialize_entry(&name, &value)?;
-        }
         map.end()
+    }
+}
+
+impl Body<'_> {
+    fn head(&self) -> Result<Vec<u8>, String> {
+        let mut head = json_of(self)?;
+        // The object goes on.
+        head.pop();
+        head.extend_from_slice(br#","messages":["#);
+        Ok(head)
+    }
+
+    fn foot(&self) -> Result<Vec<u8>, String> {
+        let mut foot = b"]".to_vec();
+        let members = self.of_step();
+        if members.is_empty() {
+            foot.push(b'}');
+        } else {
+            foot.push(b',');
+            foot.extend_from_slice(&json_of(&members)?[1..]);
+        }
+        Ok(foot)
     }
 }
 

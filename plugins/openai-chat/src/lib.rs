@@ -11,6 +11,8 @@ mod encode;
 /// The reader of one answer.
 pub type Decoder = codec::Decoder<answer::Answer>;
 
+pub use encode::Growing;
+
 /// The adapter.
 pub struct Codec;
 
@@ -37,4 +39,4 @@ impl Provider for Codec {
     }
 }
 
-airlock::provider_plugin! { Codec }
+airlock::provider_plugin! { Codec, Growing }

@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use airlock::provider::{
-    File, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice, ToolDecl, ToolResult,
+    Conversation, File, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice, ToolDecl,
+    ToolResult,
 };
-use openai_chat::Codec;
+use openai_chat::{Codec, Growing};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -348,6 +349,24 @@ fn conversation() -> impl Strategy<Value = Vec<Message>> {
 }
 
 proptest! {
+    /// A conversation that grew in steps, each with its request, gives the bytes of one that was there at once.
+    #[test]
+    fn growing_changes_nothing(messages in conversation(), cuts in prop::collection::vec(0..8usize, 0..4)) {
+        for base in [LOCAL, OPENAI, MISTRAL] {
+            let whole = request(base, messages.clone());
+            let mut rest = messages.clone();
+            let mut growing = Growing::new(request(base, vec![]));
+            for cut in &cuts {
+                let later = rest.split_off((*cut).min(rest.len()));
+                growing.append(std::mem::replace(&mut rest, later));
+                let so_far = messages[..messages.len() - rest.len()].to_vec();
+                prop_assert_eq!(growing.encode(), Codec::encode(&request(base, so_far)));
+            }
+            growing.append(rest);
+            prop_assert_eq!(growing.encode(), Codec::encode(&whole));
+        }
+    }
+
     #[test]
     fn a_strict_server_accepts_every_request(messages in conversation(), base in prop::sample::select(vec![LOCAL, OPENAI, MISTRAL])) {
         let request = request(base, messages);

@@ -3,6 +3,8 @@
 //! An adapter does no I/O and never sees a key: the host sends what [`Provider::encode`] built, puts the secrets in place, and pushes
 //! the bytes that come back into [`Provider::Decoder`]. The types mirror `wit/v0.1/provider.wit`, whose comments are the contract.
 
+use std::marker::PhantomData;
+
 mod glue;
 
 /// A model adapter. Name the type that implements it in [`provider_plugin!`](crate::provider_plugin).
@@ -19,6 +21,38 @@ pub trait Provider {
 
     /// Says what an answer outside 2xx means.
     fn classify(status: u16, headers: &[Header], body: &[u8]) -> ProviderFailure;
+}
+
+/// A conversation that grows from step to step. An adapter that writes each request anew needs none of its own: it gets [`Whole`].
+pub trait Conversation: 'static {
+    /// With the messages so far.
+    fn new(request: Request) -> Self;
+    fn append(&mut self, messages: Vec<Message>);
+    /// The request for all messages so far. May be asked for again.
+    ///
+    /// # Errors
+    /// Says what in the conversation cannot be expressed.
+    fn encode(&self) -> Result<HttpRequest, String>;
+}
+
+/// The conversation of an adapter that writes the whole request at each step.
+pub struct Whole<P> {
+    request: Request,
+    adapter: PhantomData<P>,
+}
+
+impl<P: Provider + 'static> Conversation for Whole<P> {
+    fn new(request: Request) -> Self {
+        Self { request, adapter: PhantomData }
+    }
+
+    fn append(&mut self, messages: Vec<Message>) {
+        self.request.messages.extend(messages);
+    }
+
+    fn encode(&self) -> Result<HttpRequest, String> {
+        P::encode(&self.request)
+    }
 }
 
 /// The reader of one answer. Any cut of the bytes gives the same events.

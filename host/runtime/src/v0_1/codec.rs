@@ -1,9 +1,11 @@
 //! Model adapters of version 0.1.
 
 use super::bindings::codec::exports::airlock::plugin::provider as wit;
+use super::request::message;
 use super::stream::{event, failure};
 use crate::http::{Answer, Outgoing};
-use model::provider::{ProviderFailure, StreamEvent};
+use model::provider::{ChatMessage, ProviderFailure, StreamEvent};
+use std::sync::Arc;
 use wasmtime::component::{InstancePre, ResourceAny};
 use wasmtime::{AsContextMut, Store};
 
@@ -30,13 +32,14 @@ impl Codec {
 
     pub fn instantiate(&self, store: &mut CodecStore) -> wasmtime::Result<Live> {
         let instance = self.pre.instantiate(&mut *store)?;
-        Ok(Live { guest: self.indices.load(&mut *store, &instance)?, decoder: None })
+        Ok(Live { guest: self.indices.load(&mut *store, &instance)?, conversation: None, decoder: None })
     }
 }
 
-/// An instance at work on one request.
+/// An instance at work on one conversation, and on the answer that is being read.
 pub struct Live {
     guest: wit::Guest,
+    conversation: Option<ResourceAny>,
     decoder: Option<ResourceAny>,
 }
 
@@ -45,14 +48,33 @@ impl Live {
         self.guest.call_info(store.as_context_mut()).map(super::request::info)
     }
 
-    pub fn encode(&self, store: &mut CodecStore, request: &Encoding) -> wasmtime::Result<Result<Outgoing, String>> {
-        let given = self.guest.call_encode(store.as_context_mut(), &request.0)?;
+    pub fn converse(&mut self, store: &mut CodecStore, request: &Encoding) -> wasmtime::Result<()> {
+        let conversation = self.guest.conversation().call_constructor(store.as_context_mut(), &request.0)?;
+        self.conversation = Some(conversation);
+        Ok(())
+    }
+
+    pub fn append(&self, store: &mut CodecStore, messages: &[Arc<ChatMessage>]) -> wasmtime::Result<()> {
+        let Some(conversation) = self.conversation else { return Ok(()) };
+        let messages: Vec<_> = messages.iter().map(|m| message(m)).collect();
+        self.guest.conversation().call_append(store.as_context_mut(), conversation, &messages)
+    }
+
+    pub fn encode(&self, store: &mut CodecStore) -> wasmtime::Result<Result<Outgoing, String>> {
+        let Some(conversation) = self.conversation else { return Ok(Err("there is no conversation".into())) };
+        let given = self.guest.conversation().call_encode(store.as_context_mut(), conversation)?;
         Ok(given.map(outgoing))
     }
 
     pub fn begin(&mut self, store: &mut CodecStore, model: &str, content_type: &str) -> wasmtime::Result<()> {
+        self.end(store)?;
         self.decoder = Some(self.guest.decoder().call_constructor(store.as_context_mut(), model, content_type)?);
         Ok(())
+    }
+
+    /// Lets the reader of an answer go.
+    pub fn end(&mut self, store: &mut CodecStore) -> wasmtime::Result<()> {
+        self.decoder.take().map_or(Ok(()), |decoder| decoder.resource_drop(store.as_context_mut()))
     }
 
     pub fn push(&self, store: &mut CodecStore, bytes: &[u8]) -> wasmtime::Result<Vec<StreamEvent>> {

@@ -13,7 +13,7 @@ impl Encoding {
             model: request.model.clone(),
             base_url: base_url.to_owned(),
             system: request.system.iter().map(ToString::to_string).collect(),
-            messages: request.messages.iter().map(message).collect(),
+            messages: request.messages.iter().map(|m| message(m)).collect(),
             tools: request.tools.iter().map(tool).collect(),
             tool_choice: choice(&request.tool_choice),
             max_output_tokens: request.max_output_tokens,
@@ -26,7 +26,7 @@ impl Encoding {
     }
 }
 
-fn message(m: &ChatMessage) -> wit::Message {
+pub(super) fn message(m: &ChatMessage) -> wit::Message {
     let role = match m.role {
         Role::User => wit::Role::User,
         Role::Assistant => wit::Role::Assistant,

@@ -36,7 +36,7 @@ pub fn request(model: &str, text: &str) -> Request {
         session: SessionId::new(),
         model: model.into(),
         system: vec![],
-        messages: vec![ChatMessage { role: Role::User, parts: vec![ChatPart::Text(text.into())] }],
+        messages: vec![Arc::new(ChatMessage { role: Role::User, parts: vec![ChatPart::Text(text.into())] })],
         tools: Arc::new([]),
         tool_choice: ToolChoice::Auto,
         max_output_tokens: None,

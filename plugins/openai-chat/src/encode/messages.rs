@@ -2,7 +2,7 @@
 
 use super::ids::IdMap;
 use crate::dialect::{Dialect, Reasoning};
-use airlock::provider::{self, File, Part, Request, Role, ToolCall, ToolResult};
+use airlock::provider::{self, File, Part, Role, ToolCall, ToolResult};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codec::{files, turns};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 
 #[derive(Serialize)]
-pub struct Message<'a> {
+struct Message<'a> {
     role: &'static str,
     /// Null where an assistant only calls.
     content: Option<Content<'a>>,
@@ -67,67 +67,80 @@ impl<'a> Message<'a> {
     }
 }
 
-pub fn of(request: &Request, dialect: Dialect) -> Result<Vec<Message<'_>>, String> {
-    let mut writer = Writer::new(dialect);
-    writer.system(&request.system);
-    for message in &request.messages {
-        match message.role {
-            Role::User => writer.user(message)?,
-            Role::Assistant => writer.assistant(message)?,
-            Role::Tool => writer.results(message)?,
-        }
-    }
-    writer.settle();
-    Ok(writer.out)
-}
-
-struct Writer<'a> {
-    out: Vec<Message<'a>>,
+/// Writes each message once, as JSON with commas between, and remembers what the next one has to know.
+pub struct Writer {
+    out: Vec<u8>,
+    last: Option<&'static str>,
     ids: IdMap,
     dialect: Dialect,
     /// Calls that wait for their results, as the wire names them.
     unanswered: Vec<String>,
     /// Files of results: no result can carry one here, so they follow in a message of their own.
-    files: Vec<&'a File>,
+    files: Vec<File>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(dialect: Dialect) -> Self {
-        Self { out: Vec::new(), ids: IdMap::new(dialect.ids), dialect, unanswered: Vec::new(), files: Vec::new() }
+impl Writer {
+    pub fn new(dialect: Dialect) -> Self {
+        let ids = IdMap::new(dialect.ids);
+        Self { out: Vec::new(), last: None, ids, dialect, unanswered: Vec::new(), files: Vec::new() }
+    }
+
+    pub fn add(&mut self, messages: &[provider::Message]) -> Result<(), String> {
+        messages.iter().try_for_each(|message| match message.role {
+            Role::User => self.user(message),
+            Role::Assistant => self.assistant(message),
+            Role::Tool => self.results(message),
+        })
+    }
+
+    pub fn so_far(&self) -> &[u8] {
+        &self.out
+    }
+
+    /// What the end still lacks. It is said and not kept: the results that are missing now may come with the next messages.
+    pub fn end(&self) -> Result<Vec<u8>, String> {
+        let mut end = Self::new(self.dialect);
+        end.last = self.last;
+        end.unanswered.clone_from(&self.unanswered);
+        end.files.clone_from(&self.files);
+        end.settle()?;
+        Ok(end.out)
+    }
+
+    fn push(&mut self, message: &Message<'_>) -> Result<(), String> {
+        if self.last.replace(message.role).is_some() {
+            self.out.push(b',');
+        }
+        serde_json::to_writer(&mut self.out, message).map_err(|e| format!("A message cannot be written: {e}"))
     }
 
     /// One message: many chat templates accept a single one, at the start.
-    fn system(&mut self, blocks: &'a [String]) {
+    pub fn system(&mut self, blocks: &[String]) -> Result<(), String> {
         let text = joined(blocks.iter().map(String::as_str));
-        if !text.is_empty() {
-            self.out.push(Message::text("system", text));
-        }
+        if text.is_empty() { Ok(()) } else { self.push(&Message::text("system", text)) }
     }
 
-    fn user(&mut self, message: &'a provider::Message) -> Result<(), String> {
-        self.settle();
+    fn user(&mut self, message: &provider::Message) -> Result<(), String> {
+        self.settle()?;
         let texts: Vec<&str> = message.parts.iter().filter_map(text).collect();
         let files: Vec<&File> =
             message.parts.iter().filter_map(|p| if let Part::File(f) = p { Some(f) } else { None }).collect();
         if message.parts.iter().any(|p| matches!(p, Part::ToolCall(_) | Part::ToolResult(_))) {
             return Err("A user's message holds a tool call or its result".into());
         }
-        self.push_user(&texts, &files);
-        Ok(())
+        self.push_user(&texts, &files)
     }
 
-    fn push_user(&mut self, texts: &[&'a str], files: &[&'a File]) {
-        let content = content(texts, files);
-        let Some(content) = content else { return };
-        let follows_tool = self.out.last().is_some_and(|m| m.role == "tool");
-        if self.dialect.bridge && follows_tool {
-            self.out.push(Message::text("assistant", "Done."));
+    fn push_user(&mut self, texts: &[&str], files: &[&File]) -> Result<(), String> {
+        let Some(content) = content(texts, files) else { return Ok(()) };
+        if self.dialect.bridge && self.last == Some("tool") {
+            self.push(&Message::text("assistant", "Done."))?;
         }
-        self.out.push(Message::new("user", Some(content)));
+        self.push(&Message::new("user", Some(content)))
     }
 
-    fn assistant(&mut self, message: &'a provider::Message) -> Result<(), String> {
-        self.settle();
+    fn assistant(&mut self, message: &provider::Message) -> Result<(), String> {
+        self.settle()?;
         let calls = self.calls(&message.parts);
         let text = joined(message.parts.iter().filter_map(text));
         if !text.is_empty() || !calls.is_empty() {
@@ -135,12 +148,12 @@ impl<'a> Writer<'a> {
             let content = (!text.is_empty()).then_some(Content::Text(text));
             let mut out = Message { tool_calls: calls, ..Message::new("assistant", content) };
             self.replay_reasoning(&message.parts, &mut out);
-            self.out.push(out);
+            self.push(&out)?;
         }
         self.results(message)
     }
 
-    fn replay_reasoning(&self, parts: &'a [Part], out: &mut Message<'a>) {
+    fn replay_reasoning(&self, parts: &[Part], out: &mut Message<'_>) {
         let blocks = parts.iter().filter_map(|p| if let Part::Reasoning(r) = p { Some(r) } else { None });
         match self.dialect.reasoning {
             Reasoning::Dropped => {}
@@ -152,12 +165,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn calls(&mut self, parts: &'a [Part]) -> Vec<Call<'a>> {
+    fn calls<'a>(&mut self, parts: &'a [Part]) -> Vec<Call<'a>> {
         let calls = parts.iter().filter_map(|p| if let Part::ToolCall(c) = p { Some(c) } else { None });
         calls.map(|c| call(c, self.ids.call(&c.id))).collect()
     }
 
-    fn results(&mut self, message: &'a provider::Message) -> Result<(), String> {
+    fn results(&mut self, message: &provider::Message) -> Result<(), String> {
         for part in &message.parts {
             match part {
                 Part::ToolResult(result) => self.result(result)?,
@@ -170,26 +183,27 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn result(&mut self, result: &'a ToolResult) -> Result<(), String> {
+    fn result(&mut self, result: &ToolResult) -> Result<(), String> {
         let id = self.ids.result(&result.call_id).unwrap_or("");
         let Some(at) = self.unanswered.iter().position(|u| u == id) else {
             return Err(format!("The result of `{}` answers no open call ({})", result.name, result.call_id));
         };
         let id = self.unanswered.remove(at);
-        self.out.push(Message { tool_call_id: Some(id), ..Message::text("tool", files::result_text(result)) });
-        self.files.extend(&result.files);
+        self.push(&Message { tool_call_id: Some(id), ..Message::text("tool", files::result_text(result)) })?;
+        self.files.extend(result.files.iter().cloned());
         Ok(())
     }
 
     /// Every call has its result before anything else comes, or the server refuses the conversation for good.
-    fn settle(&mut self) {
+    fn settle(&mut self) -> Result<(), String> {
         for id in std::mem::take(&mut self.unanswered) {
-            self.out.push(Message { tool_call_id: Some(id), ..Message::text("tool", turns::INTERRUPTED) });
+            self.push(&Message { tool_call_id: Some(id), ..Message::text("tool", turns::INTERRUPTED) })?;
         }
         let files = std::mem::take(&mut self.files);
-        if !files.is_empty() {
-            self.push_user(&["The files that the tools gave:"], &files);
+        if files.is_empty() {
+            return Ok(());
         }
+        self.push_user(&["The files that the tools gave:"], &files.iter().collect::<Vec<_>>())
     }
 }
 

@@ -4,14 +4,21 @@
 
 /// Exports a [`Provider`](crate::provider::Provider) as this component's `provider` interface.
 ///
+/// A second type is the adapter's own [`Conversation`](crate::provider::Conversation); without one it is [`Whole`](crate::provider::Whole).
+///
 /// Expands to nothing unless the target is wasm: elsewhere the codec is plain Rust, tested without a host.
 #[macro_export]
 macro_rules! provider_plugin {
     ($codec:ident $(; $($asks:tt)*)?) => {
+        $crate::provider_plugin! { $codec, $crate::provider::Whole<$codec> $(; $($asks)*)? }
+    };
+    ($codec:ident, $conversation:ty $(; $($asks:tt)*)?) => {
         $crate::manifest! { $($($asks)*)? }
         #[cfg(target_family = "wasm")]
+        type __AirlockConversation = $conversation;
+        #[cfg(target_family = "wasm")]
         mod __airlock {
-            use super::$codec;
+            use super::{$codec, __AirlockConversation};
 
             $crate::__provider_bindings! {}
             $crate::__provider_conversions! {}
@@ -19,19 +26,33 @@ macro_rules! provider_plugin {
             struct Component;
 
             impl wire::Guest for Component {
+                type Conversation = Talk;
                 type Decoder = Stream;
 
                 fn info() -> wire::ProviderInfo {
                     info(<$codec as plain::Provider>::info())
                 }
 
-                fn encode(request: wire::Request) -> Result<wire::HttpRequest, String> {
-                    <$codec as plain::Provider>::encode(&plain_request(request)).map(http_request)
-                }
-
                 fn classify(status: u16, headers: Vec<wire::Header>, body: Vec<u8>) -> wire::ProviderFailure {
                     let headers: Vec<_> = headers.into_iter().map(plain_header).collect();
                     failure(<$codec as plain::Provider>::classify(status, &headers, &body))
+                }
+            }
+
+            struct Talk(::std::cell::RefCell<__AirlockConversation>);
+
+            impl wire::GuestConversation for Talk {
+                fn new(request: wire::Request) -> Self {
+                    Self(::std::cell::RefCell::new(plain::Conversation::new(plain_request(request))))
+                }
+
+                fn append(&self, messages: Vec<wire::Message>) {
+                    let messages = messages.into_iter().map(plain_message).collect();
+                    plain::Conversation::append(&mut *self.0.borrow_mut(), messages);
+                }
+
+                fn encode(&self) -> Result<wire::HttpRequest, String> {
+                    plain::Conversation::encode(&*self.0.borrow()).map(http_request)
                 }
             }
 

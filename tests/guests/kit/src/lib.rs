@@ -100,6 +100,7 @@ macro_rules! codec {
         struct Plugin;
 
         impl Guest for Plugin {
+            type Conversation = Told;
             type Decoder = Decoding;
 
             fn info() -> ProviderInfo {
@@ -130,7 +131,30 @@ macro_rules! codec {
                 }
             }
 
-            fn encode(request: Request) -> Result<HttpRequest, String> {
+            fn classify(status: u16, headers: Vec<Header>, body: Vec<u8>) -> ProviderFailure {
+                let wait = headers.iter().find(|h| h.name == "retry-after").and_then(|h| h.value.parse::<u64>().ok());
+                ProviderFailure {
+                    kind: if status == 429 { FailureKind::RateLimit } else { FailureKind::Server },
+                    message: format!("{status}: {}", String::from_utf8_lossy(&body)),
+                    retryable: true,
+                    retry_after_ms: wait.map(|s| s * 1000),
+                }
+            }
+        }
+
+        struct Told(std::cell::RefCell<Request>);
+
+        impl GuestConversation for Told {
+            fn new(request: Request) -> Self {
+                Self(std::cell::RefCell::new(request))
+            }
+
+            fn append(&self, messages: Vec<Message>) {
+                self.0.borrow_mut().messages.extend(messages);
+            }
+
+            fn encode(&self) -> Result<HttpRequest, String> {
+                let request = self.0.borrow();
                 if request.model == "unspeakable" {
                     return Err("there are no words for it".into());
                 }
@@ -140,7 +164,7 @@ macro_rules! codec {
                 }
                 let url = match request.model.as_str() {
                     "elsewhere" => "https://elsewhere.example/chat".into(),
-                    _ if request.base_url.starts_with("echo:") => request.base_url,
+                    _ if request.base_url.starts_with("echo:") => request.base_url.clone(),
                     _ => format!("{}/chat", request.base_url),
                 };
                 let body = request.messages.iter().flat_map(|m| &m.parts).filter_map(|p| match p {
@@ -150,16 +174,6 @@ macro_rules! codec {
                 let body = body.collect::<String>().into_bytes();
                 let send: fn(&str, HttpRequest) -> HttpRequest = $send;
                 Ok(send(&request.model, HttpRequest { method: "POST".into(), url, headers, body }))
-            }
-
-            fn classify(status: u16, headers: Vec<Header>, body: Vec<u8>) -> ProviderFailure {
-                let wait = headers.iter().find(|h| h.name == "retry-after").and_then(|h| h.value.parse::<u64>().ok());
-                ProviderFailure {
-                    kind: if status == 429 { FailureKind::RateLimit } else { FailureKind::Server },
-                    message: format!("{status}: {}", String::from_utf8_lossy(&body)),
-                    retryable: true,
-                    retry_after_ms: wait.map(|s| s * 1000),
-                }
             }
         }
 
