@@ -64,6 +64,14 @@ fn broke(error: tokio::task::JoinError) -> Report {
     Report::internal(format!("the start broke off: {error}"))
 }
 
+/// What nearly every run calls first.
+const FIRST_TOOL: &str = "read";
+
+fn in_background(runtime: &Arc<Runtime>, name: String, load: impl Fn(&Runtime, &str) + Send + 'static) {
+    let runtime = runtime.clone();
+    tokio::task::spawn_blocking(move || load(&runtime, &name));
+}
+
 /// Opens ledger and runtime, each on a thread of its own.
 #[must_use]
 pub fn open(paths: &Paths, require_sandbox: bool) -> Opening {
@@ -71,7 +79,11 @@ pub fn open(paths: &Paths, require_sandbox: bool) -> Opening {
     let options = options_of(paths, require_sandbox);
     Opening {
         ledger: tokio::task::spawn_blocking(move || Ledger::open(&data)),
-        runtime: tokio::task::spawn_blocking(move || Runtime::open(options)),
+        runtime: tokio::task::spawn_blocking(move || {
+            let opened = Runtime::open(options)?;
+            in_background(&opened, FIRST_TOOL.into(), Runtime::warm_up_tool);
+            Ok(opened)
+        }),
     }
 }
 
@@ -123,6 +135,7 @@ impl Minds for ByName {
 
 fn mind_of(config: &Config, keys: &Keys, runtime: &Arc<Runtime>, wanted: &ModelRef) -> Result<Mind, Report> {
     let target = resolve::target(config, wanted)?;
+    in_background(runtime, target.adapter.clone(), Runtime::warm_up_adapter);
     let info = runtime.provider_info(&target.adapter)?;
     let known = || info.models.iter().find(|m| m.id == wanted.model).cloned();
     let model = target.model.clone().or_else(known).unwrap_or_else(|| Model::unknown(&wanted.model));

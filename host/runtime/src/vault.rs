@@ -27,13 +27,12 @@ impl Vault {
     }
 
     /// The content of a file that this vault sealed under this name.
-    pub fn read(&self, name: &str) -> Option<Vec<u8>> {
-        let mut bytes = fs::read(self.folder.join(name)).ok()?;
-        let content = bytes.split_off(bytes.len().min(SEAL));
+    pub fn read(&self, name: &str) -> Option<Content> {
+        let bytes = fs::read(self.folder.join(name)).ok()?;
+        let (seal, content) = bytes.split_first_chunk::<SEAL>()?;
         // The comparison of two `blake3::Hash` takes the same time wherever they differ.
-        let found = blake3::Hash::from_bytes(bytes.try_into().ok()?);
-        if self.seal(name, &content) == found {
-            return Some(content);
+        if self.seal(name, content) == blake3::Hash::from_bytes(*seal) {
+            return Some(Content(bytes));
         }
         tracing::warn!(file = name, "a file of the compiled-code cache is damaged or foreign; it is made anew");
         None
@@ -62,6 +61,18 @@ impl Vault {
         files.sort();
         let surplus = files.len().saturating_sub(FILES);
         files.iter().take(surplus).try_for_each(|(_, path)| fs::remove_file(path))
+    }
+}
+
+/// What a sealed file holds; the seal lies before it, so that nothing of a megabyte is copied to take it off.
+#[derive(Debug)]
+pub struct Content(Vec<u8>);
+
+impl std::ops::Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0[SEAL..]
     }
 }
 
