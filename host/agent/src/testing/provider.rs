@@ -5,9 +5,7 @@ use futures::StreamExt;
 use model::budget::Tokens;
 use model::id::CallId;
 use model::message::FinishReason;
-use model::provider::{
-    ChatMessage, ChatPart, EventStream, FailureKind, ModelCall, Provider, ProviderFailure, Request, StreamEvent,
-};
+use model::provider::{ChatPart, EventStream, FailureKind, ModelCall, Provider, ProviderFailure, Request, StreamEvent};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -90,6 +90,27 @@ async fn the_echo_scheme_needs_no_network() {
     assert_eq!(told(&events), ("ab".into(), true, None));
 }
 
+/// Each step is answered with all texts that the codec was told, whether it went on, began anew, or was pushed off the shelf.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_goes_on_from_step_to_step() {
+    let provider = provider(&stage(), "codec-lines", None);
+    let said = |text: &str| Arc::new(ChatMessage { role: Role::User, parts: vec![ChatPart::Text(text.into())] });
+    let check = async |request: Request, expected: &str| {
+        let stream = provider.stream(request, CancellationToken::new()).await.unwrap();
+        assert_eq!(told(&stream.collect::<Vec<_>>().await.concat()).0, expected);
+    };
+    let first = request("m", "a\n");
+    let with = |texts: &[&str]| Request { messages: texts.iter().map(|t| said(t)).collect(), ..first.clone() };
+    check(first.clone(), "a").await;
+    check(with(&["a\n", "b\n", "c\n"]), "abc").await;
+    check(with(&["a\n", "b\n", "c\n", "d\n"]), "abcd").await;
+    check(with(&["x\n", "d\n"]), "xd").await;
+    for n in 0..40 {
+        check(request("m", &format!("{n}\n")), &n.to_string()).await;
+    }
+    check(with(&["x\n", "d\n", "e\n"]), "xde").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_goes_out_with_its_secret_and_the_answer_comes_back_as_events() {
     let server = Server::new(vec![vec![
