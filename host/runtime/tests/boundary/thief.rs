@@ -135,7 +135,7 @@ fn failure(said: Result<Vec<StreamEvent>, ProviderFailure>) -> ProviderFailure {
 async fn it_is_told_names_only() {
     let stage = stage();
     let mut asking = request("m", "");
-    asking.messages[0].parts = vec![ChatPart::Text(format!("{{{{secret:KEY}}}} {}", "x"))];
+    Arc::make_mut(&mut asking.messages[0]).parts = vec![ChatPart::Text(format!("{{{{secret:KEY}}}} {}", "x"))];
     let stream = thief(&stage, "echo:back").stream(asking, CancellationToken::new()).await.unwrap();
     let events = futures::StreamExt::collect::<Vec<_>>(stream).await.concat();
     assert_eq!(told(&events).0, "{{secret:KEY}} x");
