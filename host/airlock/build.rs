@@ -27,6 +27,14 @@ impl Kind {
             Self::Pure => "wasm32-unknown-unknown",
         }
     }
+
+    /// A model adapter or a hook is named by somebody who wants it; tools are told to every model.
+    fn learnt(self) -> &'static str {
+        match self {
+            Self::Acting => "AtStart",
+            Self::Pure => "WhenNamed",
+        }
+    }
 }
 
 /// Every component that is part of the program: a folder of `plugins/` each.
@@ -82,10 +90,10 @@ fn build() -> Done<()> {
         compile(&places, kind, &names)?;
         for name in names {
             embed(&places, kind, name)?;
-            made.push(name);
+            made.push((name, kind));
         }
     }
-    made.sort_unstable();
+    made.sort_unstable_by_key(|(name, _)| *name);
     let list = places.out.join("bundled.rs");
     fs::write(&list, source(&made)).map_err(|e| format!("{}: {e}", list.display()))
 }
@@ -225,11 +233,12 @@ fn component_file(out: &Path, name: &str) -> PathBuf {
     out.join(format!("{name}.wasm"))
 }
 
-fn source(names: &[&str]) -> String {
+fn source(made: &[(&str, Kind)]) -> String {
     let mut text = String::from("/// Sorted by name.\npub const BUNDLED: &[Bundled] = &[\n");
-    for name in names {
+    for (name, kind) in made {
+        let learnt = kind.learnt();
         let bytes = format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\"))");
-        let _ = writeln!(text, "    Bundled {{ name: \"{name}\", bytes: {bytes} }},");
+        let _ = writeln!(text, "    Bundled {{ name: \"{name}\", bytes: {bytes}, learnt: Learnt::{learnt} }},");
     }
     text + "];\n"
 }

@@ -1,5 +1,5 @@
 //! The components that are part of the program, as the build script made them.
 
-use runtime::Bundled;
+use runtime::{Bundled, Learnt};
 
 include!(concat!(env!("OUT_DIR"), "/bundled.rs"));

@@ -16,6 +16,7 @@ mod guest_log;
 mod hooks;
 mod http;
 mod instance;
+mod library;
 mod linker;
 mod loader;
 mod manifest;
@@ -33,8 +34,9 @@ mod veil;
 
 pub use error::RuntimeError;
 pub use http::HttpOptions;
+pub use library::{Bundled, CompileNotice, Learnt};
 pub use manifest::Manifest;
-pub use open::{Bundled, CompileNotice, Runtime, RuntimeOptions};
+pub use open::{Runtime, RuntimeOptions};
 pub use provider::ProviderConfig;
 pub use registry::{HookPoint, PluginInfo, ProviderInfo};
 pub use secret::Secret;

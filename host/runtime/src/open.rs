@@ -6,6 +6,7 @@ use crate::conversation::Shelf;
 use crate::engine::EngineKind;
 use crate::error::RuntimeError;
 use crate::hooks::Chain;
+use crate::library::{Bundled, Library, Notify};
 use crate::loader::Loader;
 use crate::provider::{Adapter, ProviderConfig};
 use crate::registry::{Plugin, PluginInfo, ProviderInfo, Source};
@@ -17,23 +18,8 @@ use model::provider::Provider;
 use model::tool::Tools;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
-
-/// A component that is part of the program.
-#[derive(Clone, Copy, Debug)]
-pub struct Bundled {
-    pub name: &'static str,
-    pub bytes: &'static [u8],
-}
-
-/// What happens while components are compiled, which is the one slow thing here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CompileNotice {
-    Begun { total: usize },
-    Finished { name: String, done: usize, total: usize },
-}
 
 pub struct RuntimeOptions {
     /// Compiled code; made if it is not there, owner only.
@@ -41,7 +27,7 @@ pub struct RuntimeOptions {
     /// Holds the key that authenticates the compiled code.
     pub data_dir: PathBuf,
     pub bundled: Vec<Bundled>,
-    pub on_compile: Option<Arc<dyn Fn(CompileNotice) + Send + Sync>>,
+    pub on_compile: Notify,
     /// Programs run only where the operating system's sandbox can be put around them.
     pub require_sandbox: bool,
     /// Further folders that no component may touch: the config.
@@ -51,7 +37,7 @@ pub struct RuntimeOptions {
 /// All components, and the means to run them.
 pub struct Runtime {
     loader: Loader,
-    plugins: Vec<Arc<Plugin>>,
+    library: Library,
     acting: Semaphore,
     codecs: Arc<Semaphore>,
     shelf: Shelf,
@@ -61,15 +47,13 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Loads what is known of the components. What was never seen before is compiled, all cores at work, and asked what it
-    /// offers; otherwise nothing is compiled and nothing instantiated.
+    /// Loads what is known of the components that offer tools; see [`Library::open`].
     ///
     /// # Errors
     /// A bundled component that cannot be used.
     pub fn open(options: RuntimeOptions) -> Result<Arc<Self>, RuntimeError> {
         let loader = Loader::new(&options.cache_dir, &options.data_dir);
-        let known: Vec<_> = options.bundled.iter().map(|b| Plugin::remembered(&loader, source(b))).collect();
-        let plugins = learn(&loader, known, options.on_compile.as_deref())?;
+        let library = Library::open(&loader, &options.bundled, options.on_compile)?;
         let acting = Semaphore::new(EngineKind::Acting.slots().into());
         let codecs = Arc::new(Semaphore::new(EngineKind::Codec.slots().into()));
         let RuntimeOptions { cache_dir, data_dir, require_sandbox, mut private, .. } = options;
@@ -79,7 +63,7 @@ impl Runtime {
         let readable = data_dir.canonicalize().ok().map(|d| d.join("outputs"));
         let private = Arc::new(Private { folders, readable });
         let shelf = Shelf::new(EngineKind::Codec.resting().into());
-        Ok(Arc::new(Self { loader, plugins, acting, codecs, shelf, data_dir, require_sandbox, private }))
+        Ok(Arc::new(Self { loader, library, acting, codecs, shelf, data_dir, require_sandbox, private }))
     }
 
     /// The tools of all components, judged by `gate`, their writes noted in `journal`.
@@ -125,9 +109,12 @@ impl Runtime {
         Ok((plugin, info))
     }
 
-    #[must_use]
-    pub fn plugins(&self) -> Vec<PluginInfo> {
-        self.plugins.iter().map(|p| p.info()).collect()
+    /// All components of the program. Compiles those that nobody has used yet.
+    ///
+    /// # Errors
+    /// A component that cannot be used.
+    pub fn plugins(&self) -> Result<Vec<PluginInfo>, RuntimeError> {
+        Ok(self.library.all(&self.loader)?.iter().map(|p| p.info()).collect())
     }
 
     /// Loads the code of an adapter, so that the first request does not wait for it. To be called in the background: it
@@ -140,8 +127,8 @@ impl Runtime {
 
     /// As [`warm_up_adapter`](Self::warm_up_adapter), for a tool.
     pub fn warm_up_tool(&self, name: &str) {
-        let offers = |p: &&Arc<Plugin>| p.about.tools.iter().any(|t| t.name == name);
-        if let Some(plugin) = self.plugins.iter().find(offers) {
+        let offers = |p: &Arc<Plugin>| p.about.tools.iter().any(|t| t.name == name);
+        if let Some(plugin) = self.with_tools().into_iter().find(offers) {
             let _ = plugin.tool(&self.loader);
         }
     }
@@ -162,8 +149,8 @@ impl Runtime {
         Arc::clone(&self.private)
     }
 
-    pub(crate) fn plugin_list(&self) -> &[Arc<Plugin>] {
-        &self.plugins
+    pub(crate) fn with_tools(&self) -> Vec<Arc<Plugin>> {
+        self.library.with_tools(&self.loader)
     }
 
     /// The walls around programs that work in this worktree; what the host keeps is hidden from them.
@@ -197,8 +184,8 @@ impl Runtime {
         name: &str,
         fits: impl Fn(&Plugin) -> bool,
     ) -> Result<Arc<Plugin>, RuntimeError> {
-        if let Some(plugin) = self.plugins.iter().find(|p| p.source.name == name && fits(p)) {
-            return Ok(Arc::clone(plugin));
+        if let Some(plugin) = self.library.named(&self.loader, name)?.filter(|p| fits(p)) {
+            return Ok(plugin);
         }
         if name.contains('/') || Path::new(name).extension().is_some() {
             let plugin = self.read(Path::new(name))?;
@@ -206,7 +193,8 @@ impl Runtime {
                 return Ok(plugin);
             }
         }
-        let known = self.plugins.iter().filter(|p| fits(p)).map(|p| p.source.name.clone()).collect();
+        let known =
+            self.library.all(&self.loader)?.into_iter().filter(|p| fits(p)).map(|p| p.source.name.clone()).collect();
         Err(RuntimeError::Unknown { what, name: name.into(), known })
     }
 
@@ -227,59 +215,4 @@ fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::fs::File::open(path)?.take(crate::anatomy::SIZE_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-fn source(bundled: &Bundled) -> Source {
-    Source { name: bundled.name.into(), bundled: true, bytes: Cow::Borrowed(bundled.bytes) }
-}
-
-type Notify<'a> = Option<&'a (dyn Fn(CompileNotice) + Send + Sync)>;
-
-/// Learns what is not known yet, in parallel, and keeps the order.
-fn learn(
-    loader: &Loader,
-    known: Vec<Result<Plugin, Source>>,
-    notify: Notify<'_>,
-) -> Result<Vec<Arc<Plugin>>, RuntimeError> {
-    let total = known.iter().filter(|k| k.is_err()).count();
-    if let (Some(notify), true) = (notify, total > 0) {
-        notify(CompileNotice::Begun { total });
-    }
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let jobs: Vec<_> = known.into_iter().map(|k| Mutex::new(Some(k))).collect();
-    let results: Vec<_> = jobs.iter().map(|_| Mutex::new(None)).collect();
-    let work = || {
-        while let Some(i) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < jobs.len()) {
-            let job = jobs[i].lock().unwrap_or_else(PoisonError::into_inner).take();
-            let result = job.map(|job| job.or_else(|source| learn_one(loader, source, &done, total, notify)));
-            *results[i].lock().unwrap_or_else(PoisonError::into_inner) = result;
-        }
-    };
-    std::thread::scope(|scope| {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total);
-        (1..threads).for_each(|_| {
-            scope.spawn(work);
-        });
-        work();
-    });
-    results
-        .into_iter()
-        .filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner))
-        .map(|r| r.map(Arc::new))
-        .collect()
-}
-
-fn learn_one(
-    loader: &Loader,
-    source: Source,
-    done: &AtomicUsize,
-    total: usize,
-    notify: Notify<'_>,
-) -> Result<Plugin, RuntimeError> {
-    let plugin = Plugin::learn(loader, source)?;
-    if let Some(notify) = notify {
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        notify(CompileNotice::Finished { name: plugin.source.name.clone(), done, total });
-    }
-    Ok(plugin)
 }

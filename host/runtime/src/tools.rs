@@ -31,7 +31,8 @@ impl ToolSet {
     #[must_use]
     pub fn new(runtime: Arc<Runtime>, gate: Arc<dyn Gate>, journal: Arc<dyn Journal>) -> Self {
         let mut by_name = BTreeMap::new();
-        for (spec, plugin) in runtime.plugin_list().iter().flat_map(|p| p.about.tools.iter().map(move |s| (s, p))) {
+        let plugins = runtime.with_tools();
+        for (spec, plugin) in plugins.iter().flat_map(|p| p.about.tools.iter().map(move |s| (s, p))) {
             let new = (Arc::clone(spec), Arc::clone(plugin));
             // The first stands: bundled components come first, and no other may take their names.
             by_name.entry(spec.name.clone()).or_insert(new);

@@ -71,7 +71,7 @@ async fn ledger(ground: &Ground) -> Result<String, model::store::StoreError> {
 }
 
 async fn plugins() -> Result<String, Report> {
-    let names: Vec<String> = wire::runtime().await?.plugins().into_iter().map(|p| p.name).collect();
+    let names: Vec<String> = wire::runtime().await?.plugins()?.into_iter().map(|p| p.name).collect();
     Ok(names.join(", "))
 }
 

@@ -82,7 +82,7 @@ pub async fn main(command: &PluginCommand) -> Result<Exit, Report> {
 }
 
 async fn list(args: &ListArgs) -> Result<(), Report> {
-    let plugins = wire::runtime().await?.plugins();
+    let plugins = wire::runtime().await?.plugins()?;
     match args.format {
         Format::Json => plugins.iter().map(as_json).try_for_each(|p| print_json(&p)),
         Format::Text => print(&columns(&plugins.iter().map(row).collect::<Vec<_>>())),
@@ -167,7 +167,7 @@ async fn call(args: &CallArgs) -> Result<Exit, Report> {
     let ground = Ground::find(args.dir.as_deref(), &args.permits, Overrides::default())?;
     ground.print_notices();
     let rooms = wire::open(&ground.paths, args.require_sandbox).ready().await?;
-    let plugin = installed(&rooms.runtime.plugins(), &args.plugin)?;
+    let plugin = installed(&rooms.runtime.plugins()?, &args.plugin)?;
     let Some(spec) = plugin.tools.iter().find(|t| t.name == args.tool) else {
         let names: Vec<&str> = plugin.tools.iter().map(|t| t.name.as_str()).collect();
         let next =

@@ -2,13 +2,18 @@
 
 use crate::guests::{codec, guest};
 use crate::stage::{Answer, Stage, options};
-use runtime::{Bundled, CompileNotice, Runtime, RuntimeError};
+use runtime::{Bundled, CompileNotice, Learnt, Runtime, RuntimeError};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 fn echo() -> Vec<Bundled> {
-    vec![Bundled { name: "echo", bytes: guest("echo") }, Bundled { name: "codec-lines", bytes: codec("codec-lines") }]
+    let bundled = |name, bytes, learnt| Bundled { name, bytes, learnt };
+    vec![
+        bundled("echo", guest("echo"), Learnt::AtStart),
+        bundled("codec-lines", codec("codec-lines"), Learnt::AtStart),
+        bundled("codec-done", codec("codec-done"), Learnt::WhenNamed),
+    ]
 }
 
 /// Opens a runtime and tells how many components it had to learn.
@@ -34,7 +39,10 @@ fn a_component_is_learnt_once() {
     assert_eq!(count, 2);
     let (second, count) = learnt(home.path());
     assert_eq!(count, 0);
-    assert_eq!(first.plugins(), second.plugins());
+    let compiled = cached(home.path(), "code").len();
+    assert_eq!(second.provider_info("codec-done").unwrap().id, "codec-done");
+    assert!(cached(home.path(), "code").len() > compiled, "it is compiled when it is named");
+    assert_eq!(first.plugins().unwrap(), second.plugins().unwrap());
     for (folder, mode) in [("cache", 0o700), ("data/compiled.key", 0o600)] {
         let found = std::fs::metadata(home.path().join(folder)).unwrap().permissions().mode() & 0o777;
         assert_eq!(found, mode, "{folder}");

@@ -6,7 +6,7 @@ use model::id::{CallId, MessageId, SessionId};
 use model::journal::{Entry, EntryId, Image, Journal, JournalError, Seen};
 use model::permission::{Act, Action, Actor, Denial, Gate, Rule};
 use model::tool::{Progress, ProgressSink, ToolCall, ToolFailure, ToolOutput, Tools};
-use runtime::{Bundled, Runtime, RuntimeOptions};
+use runtime::{Bundled, Learnt, Runtime, RuntimeOptions};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -45,7 +45,7 @@ pub fn options(home: &Path, bundled: Vec<Bundled>) -> RuntimeOptions {
 impl Stage {
     pub fn new(bundled: &[(&'static str, &'static [u8])]) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let bundled = bundled.iter().map(|(name, bytes)| Bundled { name, bytes }).collect();
+        let bundled = bundled.iter().map(|(name, bytes)| Bundled { name, bytes, learnt: Learnt::AtStart }).collect();
         let runtime = Runtime::open(options(home.path(), bundled)).unwrap();
         Self { runtime, workspace: tempfile::tempdir().unwrap(), home, progress: Arc::default() }
     }

@@ -1,0 +1,134 @@
+//! The components that are part of the program. Those whose tools every model is told of are learnt when the library opens; a
+//! model adapter or a hook when somebody names it, so that a first start compiles what it uses and no more.
+
+use crate::error::RuntimeError;
+use crate::loader::Loader;
+use crate::once::Once;
+use crate::registry::{Plugin, Source};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A component that is part of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled {
+    pub name: &'static str,
+    pub bytes: &'static [u8],
+    pub learnt: Learnt,
+}
+
+/// When a component is first looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learnt {
+    AtStart,
+    WhenNamed,
+}
+
+/// What happens while components are compiled, which is the one slow thing here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompileNotice {
+    Begun { total: usize },
+    Finished { name: String, done: usize, total: usize },
+}
+
+/// Whoever is told while components are compiled.
+pub type Notify = Option<Arc<dyn Fn(CompileNotice) + Send + Sync>>;
+
+pub struct Library {
+    entries: Vec<Entry>,
+    notify: Notify,
+}
+
+struct Entry {
+    bundled: Bundled,
+    plugin: Once<Arc<Plugin>>,
+}
+
+impl Entry {
+    fn source(&self) -> Source {
+        Source { name: self.bundled.name.into(), bundled: true, bytes: Cow::Borrowed(self.bundled.bytes) }
+    }
+
+    /// Known already, or remembered from an earlier start.
+    fn recall(&self, loader: &Loader) -> Option<Arc<Plugin>> {
+        self.plugin.get(|| Plugin::remembered(loader, self.source()).map(Arc::new)).ok()
+    }
+
+    fn learn(&self, loader: &Loader) -> Result<Arc<Plugin>, RuntimeError> {
+        self.plugin.get(|| Plugin::learn(loader, self.source()).map(Arc::new))
+    }
+}
+
+impl Library {
+    /// What was never seen before is compiled, all cores at work, and asked what it offers; otherwise nothing is compiled and
+    /// nothing instantiated.
+    ///
+    /// # Errors
+    /// A component that cannot be used.
+    pub fn open(loader: &Loader, bundled: &[Bundled], notify: Notify) -> Result<Self, RuntimeError> {
+        let entry = |b: &Bundled| Entry { bundled: *b, plugin: Once::default() };
+        let library = Self { entries: bundled.iter().map(entry).collect(), notify };
+        library.learn(loader, |b| b.learnt == Learnt::AtStart)?;
+        Ok(library)
+    }
+
+    /// Those that offer tools, in their order.
+    pub fn with_tools(&self, loader: &Loader) -> Vec<Arc<Plugin>> {
+        let at_start = self.entries.iter().filter(|e| e.bundled.learnt == Learnt::AtStart);
+        at_start.filter_map(|e| e.recall(loader)).collect()
+    }
+
+    /// All of them, in their order.
+    ///
+    /// # Errors
+    /// A component that cannot be used.
+    pub fn all(&self, loader: &Loader) -> Result<Vec<Arc<Plugin>>, RuntimeError> {
+        self.learn(loader, |_| true)?;
+        self.entries.iter().map(|e| e.learn(loader)).collect()
+    }
+
+    /// `None`: there is none of that name.
+    ///
+    /// # Errors
+    /// A component that cannot be used.
+    pub fn named(&self, loader: &Loader, name: &str) -> Result<Option<Arc<Plugin>>, RuntimeError> {
+        let Some(entry) = self.entries.iter().find(|e| e.bundled.name == name) else { return Ok(None) };
+        self.learn(loader, |b| b.name == name)?;
+        entry.learn(loader).map(Some)
+    }
+
+    /// Learns those of the wanted that are not known yet, in parallel.
+    fn learn(&self, loader: &Loader, wanted: impl Fn(&Bundled) -> bool) -> Result<(), RuntimeError> {
+        let wanted = self.entries.iter().filter(|e| wanted(&e.bundled));
+        let missing: Vec<&Entry> = wanted.filter(|e| e.recall(loader).is_none()).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let total = missing.len();
+        self.tell(CompileNotice::Begun { total });
+        let (next, done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(None));
+        let work = || {
+            while let Some(entry) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Err(error) = entry.learn(loader) {
+                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                }
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                self.tell(CompileNotice::Finished { name: entry.bundled.name.into(), done, total });
+            }
+        };
+        std::thread::scope(|scope| {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from).min(total);
+            (1..threads).for_each(|_| {
+                scope.spawn(work);
+            });
+            work();
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    fn tell(&self, notice: CompileNotice) {
+        if let Some(notify) = &self.notify {
+            notify(notice);
+        }
+    }
+}
