@@ -175,8 +175,25 @@ impl HostTool for Task {
         }
         progress.update(Progress { title: Some(input.description.clone()), metadata: Some(metadata.clone()) });
         let outcome = self.nursery.raise(child, cancel.child_token()).await;
-        let text = answer(&session, outcome)?;
+        let text = match outcome {
+            Some(Err(AgentError::Store(StoreError::Busy { .. }))) => self.handed_over(&session, input.prompt).await?,
+            outcome => answer(&session, outcome)?,
+        };
         Ok(ToolOutput { title: input.description, text, metadata, attachments: vec![] })
+    }
+}
+
+impl Task {
+    /// The task is at work: what it is asked now waits in its inbox.
+    async fn handed_over(&self, session: &SessionId, text: String) -> Result<String, ToolFailure> {
+        let created = self.parent.ports.clock.now_ms();
+        let letter = Letter { delivery: Delivery::Queue, sender: Sender::Person, text, created };
+        let failed = |e: StoreError| ToolFailure::new(FailureKind::Failed, e.to_string());
+        self.parent.ports.inbox.put(session, letter).await.map_err(failed)?;
+        Ok(format!(
+            "<task id=\"{session}\" state=\"running\">\nIt is still at work and will turn to this when it is done with that. You \
+             will be told when it has ended.\n</task>"
+        ))
     }
 }
 

@@ -328,3 +328,23 @@ async fn the_watchers_see_whose_work_it_is() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_at_work_hears_more_in_its_turn() {
+    let first = task("look", json!({"background": true}));
+    let s = family(move |r| match (begun_with(r).as_str(), results_in(r).as_slice()) {
+        ("go", []) => calls(&[("1", "task", &first)]),
+        ("go", [started]) => {
+            let id = started.split('"').nth(1).unwrap();
+            calls(&[("2", "task", &task("and there", json!({"task_id": id})))])
+        }
+        ("go", _) => answers("done"),
+        _ => late(2000, &format!("looked: {}", asked(r))),
+    });
+    let left = s.run().await;
+    assert!(left.results()[1].contains("still at work"), "{:?}", left.results());
+    let children = left.store.children();
+    assert_eq!((children.len(), children[0].1.len()), (1, 4), "two turns of one session");
+    assert_eq!(left.outcome.ending, Ending::Done);
+    assert_all_closed(&left);
+}

@@ -8,13 +8,14 @@ use model::permission::Rule;
 use model::session::{Session, SessionSummary};
 use model::store::{Change, Claim, Store, StoreError};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
 
 #[derive(Default)]
 pub(crate) struct Memory {
     inner: Mutex<Inner>,
+    held: Arc<Mutex<Vec<SessionId>>>,
 }
 
 #[derive(Default)]
@@ -33,7 +34,7 @@ struct Inner {
 
 impl Memory {
     pub(crate) fn with(session: Session, history: Vec<WithParts>) -> Self {
-        Self { inner: Mutex::new(Inner { sessions: vec![session], history, ..Inner::default() }) }
+        Self { inner: Mutex::new(Inner { sessions: vec![session], history, ..Inner::default() }), held: Arc::default() }
     }
 
     pub(crate) fn break_at(&self, number: usize) {
@@ -111,8 +112,14 @@ impl Inner {
     }
 }
 
-struct Held;
+/// A session that is worked on.
+struct Held(Arc<Mutex<Vec<SessionId>>>, SessionId);
 impl Claim for Held {}
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().retain(|id| *id != self.1);
+    }
+}
 
 #[async_trait]
 impl Store for Memory {
@@ -145,8 +152,13 @@ impl Store for Memory {
         changes.into_iter().for_each(|c| inner.put(c));
         Ok(())
     }
-    async fn claim(&self, _: &SessionId) -> Result<Box<dyn Claim>, StoreError> {
-        Ok(Box::new(Held))
+    async fn claim(&self, id: &SessionId) -> Result<Box<dyn Claim>, StoreError> {
+        let mut held = self.held.lock().unwrap();
+        if held.contains(id) {
+            return Err(StoreError::Busy { id: id.clone(), pid: 1 });
+        }
+        held.push(id.clone());
+        Ok(Box::new(Held(self.held.clone(), id.clone())))
     }
     async fn approvals(&self, _: &Path) -> Result<Vec<Rule>, StoreError> {
         Ok(vec![])
