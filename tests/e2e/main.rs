@@ -5,6 +5,8 @@ mod bad_input;
 mod cases_a;
 mod cases_e;
 mod cases_f;
+mod cases_i;
 mod crash;
 mod keys;
 mod permissions;
+mod undo;

@@ -85,7 +85,7 @@ impl Transcript {
     }
 }
 
-fn is_synthetic(message: &WithParts) -> bool {
+pub(crate) fn is_synthetic(message: &WithParts) -> bool {
     !message.parts.is_empty() && message.parts.iter().all(|p| matches!(&p.body, PartBody::Text(t) if t.synthetic))
 }
 

@@ -65,6 +65,11 @@ fn in_force(ground: &Ground) -> Value {
             "cost_usd": c.limits.cost_usd.map(|d| d.to_string()),
             "wall": c.limits.wall.map(|w| humantime::format_duration(w).to_string()),
         },
+        "storage": {
+            "keep_days": c.storage.keep_days,
+            "max_sessions": c.storage.max_sessions,
+            "journal_bytes": c.storage.journal_bytes,
+        },
         "hooks": c.hooks,
         "secrets": c.secrets.iter().map(|(n, s)| (n.clone(), json!({
             "from": source(&s.source), "hosts": s.hosts,

@@ -11,6 +11,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use store::Retention;
 use toml::de::DeValue;
 
 /// What one file says; everything is optional.
@@ -27,6 +28,7 @@ pub struct FileConfig {
     pub offspring: OffspringEntry,
     pub hooks: Option<Vec<String>>,
     pub secrets: IndexMap<String, SecretEntry>,
+    pub storage: Option<Retention>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -97,7 +99,7 @@ pub struct SecretEntry {
 }
 
 const ROOT: &[&str] =
-    &["model", "small_model", "agent", "providers", "permission", "agents", "limits", "hooks", "secrets"];
+    &["model", "small_model", "agent", "providers", "permission", "agents", "limits", "hooks", "secrets", "storage"];
 const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options"];
 const MODEL: &[&str] = &["id", "name", "context", "output", "price", "tools", "reasoning", "images"];
 const PRICE: &[&str] = &["input", "output", "cache_read", "cache_write"];
@@ -130,6 +132,7 @@ impl FileConfig {
             offspring: root.read("limits", offspring)?.unwrap_or_default(),
             hooks: root.read("hooks", Node::texts)?,
             secrets: named(root, "secrets", |n| secret(n, home))?,
+            storage: root.read("storage", super::storage::read)?,
         })
     }
 }
