@@ -5,6 +5,7 @@ mod bad_input;
 mod cases_a;
 mod cases_e;
 mod cases_f;
+mod cli;
 mod crash;
 mod keys;
 mod permissions;
