@@ -52,6 +52,27 @@ fn a_broken_config_names_key_file_line_and_the_nearest_key() {
     check(&home, &["config", "check"], 2, &["perhaps", "allow"]);
 }
 
+/// A rule that never matches must not pass for a wall.
+#[test]
+fn a_misspelt_name_is_told_before_anything_runs() {
+    let server = ModelServer::start([]);
+    let home = Home::with_model(&server.base_url());
+    check(&home, &["run", "--deny", "bahs", "x"], 2, &["--deny", "`bahs`", "`bash`"]);
+    check(&home, &["run", "--allow", "edti:docs/*", "x"], 2, &["--allow", "`edti`", "`edit`"]);
+    check(&home, &["plugin", "call", "read", "read", "{}", "--deny", "raed"], 2, &["`raed`", "`read`"]);
+    let config = support::home::model_config(&server.base_url());
+    home.config(&format!("{config}\n[permission]\nraed = \"deny\"\n"));
+    check(&home, &["run", "x"], 2, &["config.toml, line 9", "`raed`", "`read`"]);
+    check(&home, &["config", "check"], 2, &["config.toml, line 9", "`raed`"]);
+    home.config("hooks = [\"redcat\"]\n[agents.x]\ntools = [\"reed\"]\n[providers.p]\nadapter = \"openai-caht\"\n");
+    check(&home, &["config", "check"], 2, &["`redact`", "`read`", "`openai-chat`", "providers.p.adapter"]);
+    home.config(&format!(
+        "{config}\n[permission]\ngrep = \"ask\"\nwrite = \"ask\"\npatch = \"deny\"\n\"my_*\" = \"deny\"\n"
+    ));
+    let _ = home.airlock(&["config", "check"]).exits(0);
+    assert!(server.finish().is_empty());
+}
+
 #[test]
 fn a_server_that_is_not_there() {
     let home = Home::with_model("http://127.0.0.1:9/v1");

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use support::cases::{Report, area};
+use support::model_server::Received;
 use support::{Home, ModelServer, Reply, Run};
 
 #[test]
@@ -41,8 +42,19 @@ fn run_case(case: &Value) -> Result<(), String> {
         return Err(format!("{} results for {} calls: {run:?}", states.len(), steps.len()));
     }
     for (step, state) in steps.iter().zip(&states) {
-        fits(&step["expect"], state, begun.elapsed(), &server)?;
+        fits(&step["expect"], state, begun.elapsed())?;
     }
+    let requests = server.finish();
+    for ((step, id), state) in steps.iter().zip(&ids).zip(&states) {
+        told_as_stored(&step["expect"], id, state, &requests)?;
+    }
+    if let Some(most) = case["expect"]["host_rss_growth_max_mb"].as_u64() {
+        let growth = run.peak_kib.saturating_sub(idle_kib()) / 1024;
+        if growth > most {
+            return Err(format!("the host grew by {growth} MiB"));
+        }
+    }
+    reloaded(&home, &run, &states)?;
     if let Some(file) = case["expect"]["file_absent_after_5s"].as_str() {
         std::thread::sleep(Duration::from_secs(5));
         if home.work().join(file).exists() {
@@ -59,30 +71,51 @@ fn input(step: &Value) -> Value {
 /// Interrupts the run once, as Ctrl-C does.
 fn aborted(home: &Home, after: Duration) -> Run {
     let command = home.command(&["run", "--format", "json", "--yes", "Go."]);
-    let name = home.work();
-    let killer = std::thread::spawn(move || {
-        std::thread::sleep(after);
-        interrupt(&name);
-    });
-    let run = support::home::finish(command, b"").exits(130);
-    killer.join().expect("the interrupt");
-    run
+    support::home::interrupted(command, after).exits(130)
 }
 
-/// Sends SIGINT to the airlock whose working directory is this one.
-fn interrupt(work: &std::path::Path) {
-    for entry in std::fs::read_dir("/proc").expect("proc").flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
-        let here = std::fs::read_link(entry.path().join("cwd")).is_ok_and(|c| c == work);
-        let airlock = std::fs::read_link(entry.path().join("exe")).is_ok_and(|e| e.ends_with("airlock"));
-        if here && airlock {
-            // SAFETY: sends a signal to a child of this test; no memory is touched.
-            unsafe { libc::kill(pid, libc::SIGINT) };
+/// What the host needs for a line that does nothing.
+fn idle_kib() -> u64 {
+    static IDLE: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    *IDLE.get_or_init(|| {
+        let server = ModelServer::start([Reply::calls(&[("c", "bash", json!({"command": "sleep 0.3"}))])]);
+        let run = Home::with_model(&server.base_url()).run(&["--yes", "Go."]).exits(0);
+        assert!(run.peak_kib > 0, "the kernel tells what a process holds");
+        run.peak_kib
+    })
+}
+
+/// The model is told what is stored, in text that every server takes; the turn after it went well, or the run had not ended so.
+fn told_as_stored(expect: &Value, id: &str, state: &Value, requests: &[Received]) -> Result<(), String> {
+    if expect["second_turn_ok"] != true && expect["output_valid_utf8"] != true {
+        return Ok(());
+    }
+    // A body that was not UTF-8 would have been no JSON, and a lone surrogate breaks both.
+    let told = requests.get(1).and_then(|r| r.result(id)).ok_or("no second request with the result")?;
+    let stored = state["output"].as_str().or(state["error"].as_str()).unwrap_or("");
+    let lacks = expect["output_lacks_codepoints"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    for code in
+        lacks.filter_map(|c| u32::from_str_radix(c.trim_start_matches("U+"), 16).ok()).filter_map(char::from_u32)
+    {
+        if told.contains(code) {
+            return Err(format!("U+{:04X} is in the result", u32::from(code)));
         }
     }
+    if told == stored { Ok(()) } else { Err(format!("stored {stored:.200?}, told {told:.200?}")) }
 }
 
-fn fits(expect: &Value, state: &Value, took: Duration, server: &ModelServer) -> Result<(), String> {
+/// The ledger gives back what the run showed.
+fn reloaded(home: &Home, run: &Run, states: &[Value]) -> Result<(), String> {
+    let session = run.lines()[0]["sessionID"].as_str().ok_or("no session")?.to_owned();
+    let export: Value = serde_json::from_str(&home.airlock(&["session", "export", &session]).exits(0).stdout)
+        .map_err(|e| format!("the export is no JSON: {e}"))?;
+    let parts =
+        export["messages"].as_array().into_iter().flatten().flat_map(|m| m["parts"].as_array().into_iter().flatten());
+    let kept: Vec<&Value> = parts.filter(|p| p["type"] == "tool").map(|p| &p["state"]).collect();
+    if kept.iter().copied().eq(states) { Ok(()) } else { Err(format!("shown {states:?}, kept {kept:?}")) }
+}
+
+fn fits(expect: &Value, state: &Value, took: Duration) -> Result<(), String> {
     let metadata = &state["metadata"];
     let said = state["output"].as_str().or(state["error"].as_str()).unwrap_or("");
     let seen = format!("{said}\n{}", metadata["output"].as_str().unwrap_or(""));
@@ -115,9 +148,7 @@ fn fits(expect: &Value, state: &Value, took: Duration, server: &ModelServer) -> 
     if said.contains('\0') {
         return Err("a NUL in the output".into());
     }
-    bounds(expect, said, took)?;
-    server.finish();
-    Ok(())
+    bounds(expect, said, took)
 }
 
 fn bounds(expect: &Value, said: &str, took: Duration) -> Result<(), String> {

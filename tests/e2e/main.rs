@@ -6,6 +6,7 @@ mod cases_a;
 mod cases_e;
 mod cases_f;
 mod cases_i;
+mod cli;
 mod crash;
 mod keys;
 mod permissions;

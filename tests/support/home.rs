@@ -23,6 +23,8 @@ pub struct Run {
     pub stdout: String,
     pub stderr: String,
     pub took: Duration,
+    /// Most memory that the host held at once, in KiB, as last seen.
+    pub peak_kib: u64,
 }
 
 impl Run {
@@ -169,7 +171,16 @@ pub fn model_config(base_url: &str) -> String {
 }
 
 /// Runs a command to its end with this standard input; fails the test rather than hang.
-pub fn finish(mut command: Command, input: &[u8]) -> Run {
+pub fn finish(command: Command, input: &[u8]) -> Run {
+    watched(command, input, None)
+}
+
+/// As [`finish`], interrupted once as Ctrl-C does.
+pub fn interrupted(command: Command, after: Duration) -> Run {
+    watched(command, b"", Some(after))
+}
+
+fn watched(mut command: Command, input: &[u8], interrupt: Option<Duration>) -> Run {
     let begun = Instant::now();
     if !input.is_empty() {
         command.stdin(Stdio::piped());
@@ -179,25 +190,38 @@ pub fn finish(mut command: Command, input: &[u8]) -> Run {
         let _ = stdin.write_all(input);
     }
     let pid = child.id();
+    if let Some(after) = interrupt {
+        std::thread::sleep(after);
+        // SAFETY: sends a signal to a child of this process that nobody has waited for yet; no memory is touched.
+        unsafe { libc::kill(pid.cast_signed(), libc::SIGINT) };
+    }
     let watchdog = std::thread::spawn(move || {
         let deadline = begun + PATIENCE;
+        let mut peak_kib = 0;
         while Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(50));
-            if !Path::new(&format!("/proc/{pid}/stat")).exists() {
-                return;
-            }
+            let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else { return peak_kib };
+            peak_kib = peak(&status).max(peak_kib);
         }
         // SAFETY: sends a signal to a child of this process; no memory is touched.
         unsafe { libc::kill(pid.cast_signed(), libc::SIGKILL) };
+        peak_kib
     });
     let out = child.wait_with_output().expect("the binary's output");
-    drop(watchdog);
+    let took = begun.elapsed();
+    let peak_kib = watchdog.join().expect("the watchdog");
     let code = out.status.code().unwrap_or_else(|| {
         use std::os::unix::process::ExitStatusExt;
         -out.status.signal().unwrap_or(0)
     });
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-    Run { code, stdout: text(&out.stdout), stderr: text(&out.stderr), took: begun.elapsed() }
+    Run { code, stdout: text(&out.stdout), stderr: text(&out.stderr), took, peak_kib }
+}
+
+/// The high-water mark in what the kernel says of a process.
+fn peak(status: &str) -> u64 {
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 /// Compiled code shared by all homes of a test run.

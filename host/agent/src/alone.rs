@@ -1,66 +1,93 @@
-//! One call without a model and without a history: judged and run as in a session.
+//! One call without a model and without a history: prepared, judged and run by the very stages of a session's calls, hooks
+//! included.
 
-use crate::calls::survey;
+use crate::calls::{Bench, act, prepare};
 use crate::places::Disk;
-use crate::toolset::{compile, violations};
-use model::fault::FailureKind;
-use model::permission::{Actor, Denial, Gate};
-use model::tool::{ProgressSink, ToolCall, ToolFailure, ToolOutput, ToolSpec, Tools};
-use serde_json::{Value, json};
+use crate::run::Clock;
+use crate::toolset::Toolset;
+use model::budget::Tokens;
+use model::hook::Hooks;
+use model::id::{CallId, MessageId, SessionId};
+use model::permission::Gate;
+use model::provider::{ModelCall, ModelRef};
+use model::session::{Session, SessionTime};
+use model::store::Store;
+use model::tool::{ProgressSink, ToolFailure, ToolOutput, ToolSpec, Tools};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// A call, and who makes it where.
+/// A call, where it is made and in whose name.
 pub struct LoneCall {
-    pub actor: Actor,
+    pub tool: Arc<ToolSpec>,
     pub input: Value,
+    pub agent: String,
     /// Where relative paths start, and what is mounted.
     pub directory: PathBuf,
-    pub now_ms: u64,
+    /// What counts as inside.
+    pub worktree: PathBuf,
 }
 
-/// Validates the input, puts what it will touch to the gate, and runs it.
+/// What a call works with: the ports of a run without a provider and an observer.
+pub struct LonePorts {
+    pub tools: Arc<dyn Tools>,
+    pub hooks: Arc<dyn Hooks>,
+    pub gate: Arc<dyn Gate>,
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Validates the input, lets the hooks see it, puts what it will touch to the gate, runs it, and lets the hooks see the result.
 ///
 /// # Errors
-/// As in a session: invalid input, a denial, whatever the tool says.
+/// As in a session: invalid input, a hook's refusal, a denial, whatever the tool says.
 pub async fn call_alone(
     call: LoneCall,
-    spec: &ToolSpec,
-    tools: &dyn Tools,
-    gate: &dyn Gate,
+    ports: LonePorts,
     progress: Arc<dyn ProgressSink>,
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolFailure> {
-    validate(spec, &call.input)?;
-    let LoneCall { actor, input, directory, now_ms } = call;
-    let surveyed = survey(spec, &input, &directory, &Disk);
-    let metadata = json!({ "tool": spec.name, "input": input });
-    gate.permit(&actor, &surveyed.acts, metadata, &cancel).await.map_err(|d| denied(&spec.name, &d))?;
-    let call = ToolCall {
-        session: actor.session,
-        message: actor.message,
-        call: actor.call,
-        agent: actor.agent,
-        tool: spec.name.clone(),
-        input,
-        workspace: directory,
-        worktree: actor.worktree,
-        grant: surveyed.grant,
-        now_ms,
+    let made = ModelCall {
+        id: CallId::given("call"),
+        name: call.tool.name.clone(),
+        input: call.input.to_string(),
+        opaque: None,
     };
-    tools.call(call, progress, cancel).await
+    let bench = Arc::new(bench(call, ports));
+    let prepared = prepare(made, Arc::clone(&bench)).await.map_err(|r| r.failure)?;
+    act(prepared, &bench, progress, cancel).await.map_err(|r| r.failure)
 }
 
-fn validate(spec: &ToolSpec, input: &Value) -> Result<(), ToolFailure> {
-    let failed = |kind, why: String| ToolFailure::new(kind, why);
-    let validator = compile(&spec.input_schema)
-        .map_err(|why| failed(FailureKind::Unavailable, format!("The schema of {} is broken: {why}", spec.name)))?;
-    violations(&validator, input)
-        .map_err(|list| failed(FailureKind::InvalidInput, format!("The arguments do not fit {}:\n{list}", spec.name)))
+fn bench(call: LoneCall, ports: LonePorts) -> Bench {
+    let LonePorts { tools, hooks, gate, store, clock } = ports;
+    Bench {
+        message: MessageId::new(),
+        agent: call.agent.clone(),
+        toolset: Arc::new(Toolset::only(call.tool)),
+        session: nowhere(call.agent, call.directory, call.worktree, clock.now_ms()),
+        tools,
+        hooks,
+        gate,
+        store,
+        clock,
+        places: Arc::new(Disk),
+    }
 }
 
-fn denied(tool: &str, denial: &Denial) -> ToolFailure {
-    let kind = if *denial == Denial::Cancelled { FailureKind::Interrupted } else { FailureKind::Denied };
-    ToolFailure::new(kind, format!("The call of {tool} was not permitted: {denial}."))
+/// A session that no ledger knows.
+fn nowhere(agent: String, directory: PathBuf, worktree: PathBuf, now: u64) -> Session {
+    Session {
+        id: SessionId::new(),
+        parent_id: None,
+        title: String::new(),
+        directory,
+        worktree,
+        agent,
+        model: ModelRef { provider: String::new(), model: String::new() },
+        version: String::new(),
+        cost: 0.into(),
+        tokens: Tokens::default(),
+        time: SessionTime { created: now, updated: now },
+    }
 }

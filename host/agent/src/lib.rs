@@ -29,7 +29,7 @@ mod turn;
 #[cfg(test)]
 mod testing;
 
-pub use alone::{LoneCall, call_alone};
+pub use alone::{LoneCall, LonePorts, call_alone};
 pub use builtin::HostTool;
 pub use calls::output::{MAX_OUTPUT_BYTES, MAX_OUTPUT_LINES};
 pub use error::AgentError;

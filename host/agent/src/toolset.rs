@@ -83,6 +83,12 @@ impl Toolset {
         Self { tools, decls }
     }
 
+    /// This tool, whatever the rules say: the gate judges the call.
+    pub(crate) fn only(spec: Arc<ToolSpec>) -> Self {
+        let decls = Arc::new([declare(&spec)]);
+        Self { tools: vec![Arc::new(Tool { spec, validator: OnceLock::new() })], decls }
+    }
+
     /// No tools at all: for a model that cannot call any, and for the last allowed step.
     pub(crate) fn none() -> Self {
         Self { tools: vec![], decls: Arc::new([]) }

@@ -29,6 +29,8 @@ pub fn prompt(words: &[String], files: &[PathBuf]) -> Result<Prompt, Report> {
         Some(piped) => format!("{words}\n\n{piped}"),
         None => words,
     };
+    // Blanks alone are no words.
+    let text = if text.trim().is_empty() { String::new() } else { text };
     Ok(Prompt { text, files })
 }
 

@@ -23,6 +23,8 @@ pub struct JsonLines<W> {
 
 struct State<W> {
     out: Option<W>,
+    /// Why the writing ended, where it was not the reader's wish.
+    lost: Option<String>,
     told: HashSet<PartId>,
     /// Parts of the attempt that was just given up; the `retry` line that follows names them.
     dropped: Vec<PartId>,
@@ -30,7 +32,10 @@ struct State<W> {
 
 impl<W: Write + Send> JsonLines<W> {
     pub fn new(out: W, now_ms: fn() -> u64) -> Self {
-        Self { state: Mutex::new(State { out: Some(out), told: HashSet::new(), dropped: Vec::new() }), now_ms }
+        Self {
+            state: Mutex::new(State { out: Some(out), lost: None, told: HashSet::new(), dropped: Vec::new() }),
+            now_ms,
+        }
     }
 
     /// The last line of a run.
@@ -62,9 +67,15 @@ impl<W: Write + Send> JsonLines<W> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(out) = state.out.as_mut() else { return };
         let text = framed(line, session, (self.now_ms)());
-        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             state.out = None;
+            state.lost = lost(&error);
         }
+    }
+
+    /// Why lines were lost, if they were.
+    pub fn lost(&self) -> Option<String> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).lost.clone()
     }
 
     /// Only what a line has told of has to be taken back.
@@ -127,6 +138,11 @@ impl<W: Write + Send> JsonLines<W> {
             | Event::Finished { .. } => return None,
         })
     }
+}
+
+/// Why an output was lost. A reader that went away wanted no more: nothing is lost then.
+pub fn lost(error: &std::io::Error) -> Option<String> {
+    (error.kind() != std::io::ErrorKind::BrokenPipe).then(|| error.to_string())
 }
 
 fn framed(line: Value, session: &SessionId, now_ms: u64) -> String {

@@ -55,12 +55,13 @@ fn dispatch(command: &'static Command) -> Result<Exit, Report> {
     match command {
         Command::Auth(command) => cli::auth::main(command).map(well),
         Command::Agents(args) => cli::agents::main(args).map(well),
-        Command::Providers(args) => cli::providers::main(args).map(well),
-        Command::Config(command) => cli::config::main(command).map(well),
         Command::Completions(args) => cli::completions::main(args).map(well),
+        Command::Config(command) => block_on(cli::config::main(command)).map(well),
         Command::Run(args) => block_on(cli::run::main(args)),
         Command::Plugin(command) => block_on(cli::plugin::main(command)),
         Command::Session(command) => block_on(cli::session::main(command)).map(well),
+        Command::Permission(command) => block_on(cli::permission::main(command)).map(well),
+        Command::Providers(args) => block_on(cli::providers::main(args)).map(well),
         Command::Models(args) => block_on(cli::models::main(args)).map(well),
         Command::Doctor(args) => block_on(cli::doctor::main(args)).map(well),
     }

@@ -13,9 +13,8 @@ use crate::tui::Screen;
 use crate::tui::asker::{Nobody, Person, Ready};
 use agent::gate::{GateOptions, Gatekeeper};
 use agent::journal::Rewinder;
-use agent::{Agent, Clock, Job, Ports, RetryPolicy, Roster};
+use agent::{Agent, Clock, Job, LonePorts, Ports, RetryPolicy, Roster};
 use model::event::EventSink;
-use model::hook::{Hooks, NoHooks};
 use model::permission::{Asker, Policy};
 use model::profile::Profile;
 use model::provider::{Mind, Minds, Model, ModelRef, Provider};
@@ -147,6 +146,7 @@ fn mind_of(config: &Config, keys: &Keys, runtime: &Arc<Runtime>, wanted: &ModelR
         adapter: target.adapter.clone(),
         base_url: target.base_url.clone(),
         secrets: secret.map(|value| (name, Secret::new(value))).into_iter().collect(),
+        text_calls: target.text_calls,
         options: options(target)?,
         http: runtime::HttpOptions::default(),
     };
@@ -181,10 +181,7 @@ pub async fn ports(
     sink: Arc<dyn EventSink>,
 ) -> Result<(Ports, Arc<Gatekeeper>), Report> {
     let gate = gate(ground, rooms, job.policy.clone(), asker, sink.clone()).await?;
-    let hooks: Arc<dyn Hooks> = match ground.config.hooks.as_slice() {
-        [] => Arc::new(NoHooks),
-        names => rooms.runtime.hooks(names)?,
-    };
+    let hooks = rooms.runtime.hooks(&ground.config.hooks)?;
     let ports = Ports {
         provider,
         minds: Arc::new(ByName {
@@ -221,11 +218,32 @@ pub fn roster(ground: &Ground) -> Arc<Roster> {
     Arc::new(Roster::new(ground.config.agents.values().map(agent).collect()))
 }
 
+/// What a single call is handed.
+///
+/// # Errors
+/// As [`ports`].
+pub async fn lone_ports(
+    ground: &Ground,
+    rooms: &Rooms,
+    policy: Policy,
+    asker: Arc<dyn Asker>,
+    sink: Arc<dyn EventSink>,
+) -> Result<LonePorts, Report> {
+    let gate = gate(ground, rooms, policy, asker, sink).await?;
+    Ok(LonePorts {
+        tools: rooms.runtime.tools(gate.clone(), rooms.ledger.clone()),
+        hooks: rooms.runtime.hooks(&ground.config.hooks)?,
+        gate,
+        store: rooms.ledger.clone(),
+        clock: Arc::new(SystemClock),
+    })
+}
+
 /// The one judge of a run.
 ///
 /// # Errors
 /// A ledger that fails.
-pub async fn gate(
+async fn gate(
     ground: &Ground,
     rooms: &Rooms,
     policy: Policy,

@@ -126,8 +126,15 @@ pub struct CallGrant {
     pub reads: Vec<PathBuf>,
     /// Files exactly.
     pub writes: Vec<PathBuf>,
-    /// Shell lines, letter by letter.
-    pub commands: Vec<String>,
+    /// Shell lines, letter by letter, each in its folder: `rm -r build` is another act elsewhere.
+    pub commands: Vec<ShellLine>,
+}
+
+/// A shell line and the real folder that it runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShellLine {
+    pub line: String,
+    pub cwd: PathBuf,
 }
 
 /// How a grant stands to a path.
@@ -153,6 +160,11 @@ impl CallGrant {
     #[must_use]
     pub fn covers_write(&self, path: &Path) -> bool {
         self.writes.iter().any(|p| p == path)
+    }
+
+    #[must_use]
+    pub fn covers_line(&self, line: &str, cwd: &Path) -> bool {
+        self.commands.iter().any(|c| c.line == line && c.cwd == cwd)
     }
 
     /// A file that may be made may have its folders made.
@@ -182,6 +194,20 @@ mod tests {
         assert!(user.within(&manifest));
         assert!(!manifest.within(&user));
         assert_eq!(user.meet(&grant(&[("src", Mode::ReadWrite)], &[])), Grant::default());
+    }
+
+    #[test]
+    fn a_line_is_covered_where_it_was_permitted() {
+        let line = ShellLine { line: "make clean".into(), cwd: "/w/a".into() };
+        let g = CallGrant { commands: vec![line], ..CallGrant::default() };
+        for (line, cwd, covered) in [
+            ("make clean", "/w/a", true),
+            ("make clean", "/w/b", false),
+            ("make clean", "/w", false),
+            ("make  clean", "/w/a", false),
+        ] {
+            assert_eq!(g.covers_line(line, Path::new(cwd)), covered, "{line} in {cwd}");
+        }
     }
 
     #[test]

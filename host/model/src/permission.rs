@@ -6,8 +6,10 @@
 //! (an untrusted workspace) can make the answer stricter, never looser. Remembered approvals turn an *ask* into an *allow* and
 //! nothing else: a deny is final.
 
+use crate::fault::FailureKind;
 use crate::id::{AskId, CallId, MessageId, SessionId};
 use crate::question::{Answers, Inquiry};
+use crate::tool::ToolFailure;
 use crate::wildcard;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,23 @@ use serde_json::Value;
 use std::fmt;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
+
+/// Permissions that the host itself asks for; every tool's own name is one besides. A rule for any other name would never match.
+pub const OF_THE_HOST: [&str; 13] = [
+    "read",
+    "edit",
+    "bash",
+    "net",
+    "list",
+    "external_directory",
+    "git_internals",
+    "doom_loop",
+    "task",
+    "question",
+    "skill",
+    "plan_enter",
+    "plan_exit",
+];
 
 /// Ordered from the loosest to the strictest, so that `max` is "the strictest of".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -136,6 +155,22 @@ pub enum Act {
     Other { permission: String, patterns: Vec<String>, always: Vec<String> },
 }
 
+impl Act {
+    /// As it stands behind "to": `read src/a.rs`. `tool` is who acts.
+    #[must_use]
+    pub fn in_words(&self, tool: &str) -> String {
+        match self {
+            Self::Call { subject: None } => format!("run {tool}"),
+            Self::Call { subject: Some(subject) } => format!("run {tool} on {subject}"),
+            Self::Read { path } => format!("read {}", path.display()),
+            Self::Write { path } => format!("change {}", path.display()),
+            Self::Shell { line, .. } => format!("run `{line}`"),
+            Self::Exec { argv, .. } => format!("run {argv:?}"),
+            Self::Other { permission, patterns, .. } => format!("use {permission} for {}", patterns.join(", ")),
+        }
+    }
+}
+
 /// Who is about to act.
 #[derive(Clone, Debug)]
 pub struct Actor {
@@ -159,6 +194,15 @@ pub enum Denial {
     Unanswered,
     #[error("the run was cancelled")]
     Cancelled,
+}
+
+impl Denial {
+    /// The failure of a call that was not permitted, as the model reads it. `what` is the act in words.
+    #[must_use]
+    pub fn failure(&self, what: &str) -> ToolFailure {
+        let kind = if *self == Self::Cancelled { FailureKind::Interrupted } else { FailureKind::Denied };
+        ToolFailure::new(kind, format!("Not permitted to {what}: {self}."))
+    }
 }
 
 /// A question to the person.

@@ -7,6 +7,7 @@ mod codec;
 
 mod compile;
 mod conversation;
+mod demand;
 mod describe;
 mod destination;
 mod engine;
@@ -27,6 +28,7 @@ mod provider;
 mod registry;
 mod secret;
 mod state;
+mod text_calls;
 mod tools;
 mod v0_1;
 mod vault;

@@ -33,7 +33,7 @@ pub fn setup(component: Arc<str>, bounds: Bounds) -> Setup {
 }
 
 /// An actor that belongs to no session.
-fn actor() -> Actor {
+pub fn actor() -> Actor {
     Actor {
         session: SessionId::new(),
         message: MessageId::new(),

@@ -54,6 +54,9 @@ impl Runtime {
     /// # Errors
     /// A bundled component that cannot be used.
     pub fn open(options: RuntimeOptions) -> Result<Arc<Self>, RuntimeError> {
+        if let Err(error) = crate::caps::process::close_to_others() {
+            tracing::warn!(%error, "this process could not be closed to others");
+        }
         let loader = Loader::new(&options.cache_dir, &options.data_dir);
         let library = Library::open(&loader, &options.bundled, options.on_compile)?;
         let acting = Semaphore::new(EngineKind::Acting.slots().into());
@@ -118,6 +121,12 @@ impl Runtime {
     /// A component that cannot be used.
     pub fn plugins(&self) -> Result<Vec<PluginInfo>, RuntimeError> {
         Ok(self.library.all(&self.loader)?.iter().map(|p| p.info()).collect())
+    }
+
+    /// Names of all tools of components. Compiles no adapter and no hook.
+    #[must_use]
+    pub fn tool_names(&self) -> Vec<String> {
+        self.with_tools().iter().flat_map(|p| p.about.tools.iter().map(|t| t.name.clone())).collect()
     }
 
     /// Loads the code of an adapter, so that the first request does not wait for it. To be called in the background: it

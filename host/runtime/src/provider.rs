@@ -2,6 +2,7 @@
 
 use crate::codec::Session;
 use crate::conversation::{AdapterId, Conversation};
+use crate::demand::Demand;
 use crate::destination::Destination;
 use crate::error::RuntimeError;
 use crate::fault::Fault;
@@ -9,6 +10,7 @@ use crate::http::{Body, Http, HttpOptions, Reply};
 use crate::open::Runtime;
 use crate::registry::{Plugin, ProviderInfo};
 use crate::secret::{Secret, Secrets};
+use crate::text_calls::TextCalls;
 use crate::v0_1::Encoding;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -35,6 +37,8 @@ pub struct ProviderConfig {
     pub base_url: Option<String>,
     /// By name; they are sent to the base URL only.
     pub secrets: BTreeMap<String, Secret>,
+    /// Take an answer that is nothing but a call, written as text, for one.
+    pub text_calls: bool,
     /// JSON object for the adapter.
     pub options: Option<Value>,
     pub http: HttpOptions,
@@ -47,6 +51,7 @@ pub struct Adapter {
     secrets: Secrets,
     options: Option<String>,
     id: AdapterId,
+    text_calls: bool,
 }
 
 impl Adapter {
@@ -63,7 +68,8 @@ impl Adapter {
         let http = Destination::parse(&url).and_then(|to| Http::new(to, config.http)).map_err(bad)?;
         let options = config.options.map(|o| o.to_string());
         let id = AdapterId::new();
-        Ok(Self { runtime, plugin, http, secrets: Secrets::new(config.secrets), options, id })
+        let secrets = Secrets::new(config.secrets);
+        Ok(Self { runtime, plugin, http, secrets, options, id, text_calls: config.text_calls })
     }
 
     fn failed(&self, fault: &Fault) -> ProviderFailure {
@@ -110,6 +116,8 @@ impl Adapter {
                     conversation: Some(conversation),
                     runtime: Arc::clone(&self.runtime),
                     body,
+                    text_calls: self.text_calls.then(|| TextCalls::new(request)),
+                    demand: Demand::new(request.tool_choice.clone()),
                     name: Arc::clone(&self.plugin.label),
                     taken: 0,
                     ended: false,
@@ -152,6 +160,8 @@ struct Answering {
     conversation: Option<Conversation>,
     runtime: Arc<Runtime>,
     body: Body,
+    text_calls: Option<TextCalls>,
+    demand: Demand,
     name: Arc<str>,
     taken: usize,
     ended: bool,
@@ -204,7 +214,13 @@ impl Answering {
             Ok(_) if self.taken > ANSWER => {
                 vec![StreamEvent::Failure(internal("The answer is larger than 64 MiB.".into()))]
             }
-            Ok(events) => terminated(events),
+            Ok(events) => {
+                let events = match &mut self.text_calls {
+                    Some(reader) => reader.read(events),
+                    None => events,
+                };
+                terminated(self.demand.check(events))
+            }
             Err(fault) => vec![StreamEvent::Failure(adapter_failed(&self.name, &fault))],
         }
     }

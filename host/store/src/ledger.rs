@@ -61,6 +61,37 @@ impl Ledger {
             .map_err(|e| at.sql(&e))
     }
 
+    /// Every approval that was given for good, with its worktree.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub async fn all_approvals(&self) -> Result<Vec<(PathBuf, Rule)>, StoreError> {
+        self.read("read the approvals", query::all_approvals).await
+    }
+
+    /// Takes back what was approved in a worktree: all of it, all of a permission, or one pattern of it. Returns how many went.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub async fn revoke(
+        &self,
+        worktree: &Path,
+        permission: Option<String>,
+        pattern: Option<String>,
+    ) -> Result<usize, StoreError> {
+        let worktree = worktree.to_path_buf();
+        let take = move |tx: &Transaction<'_>| query::revoke(tx, &worktree, permission.as_deref(), pattern.as_deref());
+        self.write("take an approval back", take).await
+    }
+
+    /// Whether the ledger can be written now: a full disk or a folder without leave to write shows only then.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub async fn try_out(&self) -> Result<(), StoreError> {
+        self.write("be written", query::try_out).await
+    }
+
     pub(crate) fn parse<T: DeserializeOwned>(&self, text: &str) -> Result<T, StoreError> {
         serde_json::from_str(text).map_err(|e| Attempt { what: "read a record", path: &self.path }.json(&e))
     }

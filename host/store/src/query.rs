@@ -7,7 +7,7 @@ use model::session::Session;
 use model::store::Change;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A record as the ledger keeps it. The records hold nothing that JSON cannot express, so a failure is a bug worth its message.
 pub(crate) fn to_json(record: &impl Serialize) -> rusqlite::Result<String> {
@@ -112,6 +112,34 @@ pub(crate) fn approvals(db: &Connection, worktree: &Path) -> rusqlite::Result<Ve
     let sql = "SELECT permission, pattern FROM approval WHERE worktree = ?1 ORDER BY permission, pattern";
     let rule = |r: &rusqlite::Row<'_>| Ok(Rule::new(r.get::<_, String>(0)?, r.get::<_, String>(1)?, Action::Allow));
     db.prepare_cached(sql)?.query_map([worktree.to_string_lossy()], rule)?.collect()
+}
+
+/// Every approval, with the worktree that it holds in.
+pub(crate) fn all_approvals(db: &Connection) -> rusqlite::Result<Vec<(PathBuf, Rule)>> {
+    let sql = "SELECT worktree, permission, pattern FROM approval ORDER BY worktree, permission, pattern";
+    let row = |r: &rusqlite::Row<'_>| {
+        let rule = Rule::new(r.get::<_, String>(1)?, r.get::<_, String>(2)?, Action::Allow);
+        Ok((PathBuf::from(r.get::<_, String>(0)?), rule))
+    };
+    db.prepare_cached(sql)?.query_map([], row)?.collect()
+}
+
+/// Takes approvals back: of one permission and pattern where these are named. Returns how many went.
+pub(crate) fn revoke(
+    tx: &Transaction<'_>,
+    worktree: &Path,
+    permission: Option<&str>,
+    pattern: Option<&str>,
+) -> rusqlite::Result<usize> {
+    let sql = "DELETE FROM approval WHERE worktree = ?1 AND permission = ifnull(?2, permission) AND pattern = ifnull(?3, pattern)";
+    tx.prepare_cached(sql)?.execute(params![worktree.to_string_lossy(), permission, pattern])
+}
+
+/// Writes and takes back: nothing remains, but the commit needs all that any commit needs.
+pub(crate) fn try_out(tx: &Transaction<'_>) -> rusqlite::Result<()> {
+    tx.execute("INSERT OR REPLACE INTO approval (worktree, permission, pattern) VALUES ('', '', '')", [])?;
+    tx.execute("DELETE FROM approval WHERE worktree = ''", [])?;
+    Ok(())
 }
 
 pub(crate) fn approve(tx: &Transaction<'_>, worktree: &Path, rule: &Rule) -> rusqlite::Result<()> {

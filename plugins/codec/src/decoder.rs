@@ -32,6 +32,9 @@ pub enum Read {
 pub trait Answer: Default + 'static {
     const SHAPE: Shape;
 
+    /// Which model answers, before anything else.
+    fn of_model(&mut self, _model: &str) {}
+
     /// Reads one JSON text.
     ///
     /// # Errors
@@ -56,8 +59,10 @@ pub struct Decoder<A> {
 }
 
 impl<A: Answer> Decode for Decoder<A> {
-    fn new(_model: &str, content_type: &str) -> Self {
-        Self { body: Body::new(A::SHAPE, content_type), content_type: content_type.into(), pieces: Pieces::default() }
+    fn new(model: &str, content_type: &str) -> Self {
+        let mut pieces = Pieces::<A>::default();
+        pieces.answer.of_model(model);
+        Self { body: Body::new(A::SHAPE, content_type), content_type: content_type.into(), pieces }
     }
 
     fn push(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {

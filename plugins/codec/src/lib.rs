@@ -8,6 +8,7 @@ mod decoder;
 mod ids;
 mod loose;
 mod pieces;
+mod think;
 
 pub mod failure;
 pub mod files;
@@ -20,3 +21,4 @@ pub use decoder::{Answer, Decoder, Place, Read};
 pub use ids::Seed;
 pub use json::Unreadable;
 pub use loose::{Loose, count};
+pub use think::{Think, Thinking};

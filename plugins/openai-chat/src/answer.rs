@@ -7,7 +7,7 @@
 use crate::chunk::{self, CallDelta, Choice, Chunk, Delta, Function};
 use airlock::calls::{Call, Calls, Fragment, Placed};
 use airlock::provider::{FinishReason, StepFinish, ToolCall, Usage};
-use codec::{Blocks, Kind, Loose, Place, Read, Seed, Shape, Unreadable, failure};
+use codec::{Blocks, Kind, Loose, Place, Read, Seed, Shape, Think, Thinking, Unreadable, failure};
 use serde_json::{Map, Value};
 
 mod details;
@@ -19,6 +19,7 @@ use details::Details;
 #[derive(Debug, Default)]
 pub struct Answer {
     blocks: Blocks,
+    think: Think,
     calls: Calls,
     details: Details,
     usage: Option<Usage>,
@@ -34,6 +35,10 @@ pub struct Answer {
 impl codec::Answer for Answer {
     const SHAPE: Shape = Shape::Events;
 
+    fn of_model(&mut self, model: &str) {
+        self.think = Think::of(model);
+    }
+
     fn read(&mut self, json: &[u8], place: Place) -> Result<Read, Unreadable> {
         chunk::read(json, |chunk| match place {
             _ if chunk.is_error() => Read::Error,
@@ -46,6 +51,7 @@ impl codec::Answer for Answer {
     }
 
     fn done(&mut self) {
+        self.settle();
         let is_empty = self.finish.is_none() && self.blocks.is_empty() && self.calls.is_empty();
         if is_empty {
             self.blocks.fail(failure::transport("The server ended the stream without an answer", true));
@@ -54,6 +60,7 @@ impl codec::Answer for Answer {
     }
 
     fn cut(&mut self) {
+        self.settle();
         if self.finish.is_none() {
             self.blocks.fail(failure::cut(self.blocks.has_begun()));
         }
@@ -136,6 +143,29 @@ impl Answer {
     }
 
     fn text(&mut self, text: &str) {
+        if self.think.is_plain() {
+            return self.say(text);
+        }
+        let pieces = self.think.push(text);
+        self.tell(pieces);
+    }
+
+    /// What waits for the rest of a tag gets none once something else comes.
+    fn settle(&mut self) {
+        let rest = self.think.end();
+        self.tell(rest);
+    }
+
+    fn tell(&mut self, pieces: Vec<Thinking>) {
+        for piece in pieces {
+            match piece {
+                Thinking::Text(text) => self.say(&text),
+                Thinking::Thought(thought) => self.reasoning(&thought),
+            }
+        }
+    }
+
+    fn say(&mut self, text: &str) {
         if !text.is_empty() {
             self.seal(Some(Kind::Text));
             self.blocks.text(text);
@@ -182,6 +212,7 @@ impl Answer {
     }
 
     fn call_started(&mut self, at: usize, arguments: &str) -> usize {
+        self.settle();
         self.seal(None);
         let Call { id, name, .. } = self.calls.get(at);
         self.blocks.input_start(id, name);

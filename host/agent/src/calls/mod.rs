@@ -8,5 +8,5 @@ mod scopes;
 mod stage;
 
 pub(crate) use crew::{Bench, Crew, Happened};
-pub(crate) use scopes::survey;
 pub(crate) use stage::{Outcome, Settled};
+pub(crate) use stage::{act, prepare};

@@ -2,7 +2,7 @@
 //! which follows what it may run beside. Pure but for [`Places`].
 
 use crate::places::{Places, absolute};
-use model::grant::CallGrant;
+use model::grant::{CallGrant, ShellLine};
 use model::permission::Act;
 use model::tool::{Scope, ScopeKind, ToolSpec};
 use serde_json::Value;
@@ -95,7 +95,7 @@ fn allow(grant: &mut CallGrant, act: &Act) {
     match act {
         Act::Read { path } => grant.reads.push(path.clone()),
         Act::Write { path } => grant.writes.push(path.clone()),
-        Act::Shell { line, .. } => grant.commands.push(line.clone()),
+        Act::Shell { line, cwd } => grant.commands.push(ShellLine { line: line.clone(), cwd: cwd.clone() }),
         Act::Call { .. } | Act::Exec { .. } | Act::Other { .. } => (),
     }
 }
@@ -168,6 +168,9 @@ mod tests {
         let t = tool(false, &[("r", ScopeKind::FsRead, None), ("w", ScopeKind::FsWrite, None)]);
         let grant = of(&t, json!({"r": "a", "w": "b"})).grant;
         assert_eq!(grant, CallGrant { reads: vec!["/w/a".into()], writes: vec!["/w/b".into()], commands: vec![] });
+        let shell = tool(false, &[("c", ScopeKind::Command, None)]);
+        let grant = of(&shell, json!({"c": "ls", "workdir": "link"})).grant;
+        assert_eq!(grant.commands, [ShellLine { line: "ls".into(), cwd: "/w/real".into() }]);
     }
 
     #[test]

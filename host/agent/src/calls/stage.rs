@@ -39,12 +39,6 @@ struct Permitted {
     grant: CallGrant,
 }
 
-/// A call that ran.
-struct Executed {
-    prepared: Prepared,
-    result: Result<ToolOutput, ToolFailure>,
-}
-
 /// How a call ended, as it is stored.
 pub(crate) struct Settled {
     pub outcome: Outcome,
@@ -75,12 +69,6 @@ impl From<Refused> for Settled {
     fn from(refused: Refused) -> Self {
         let Refused { failure, metadata, blocked } = refused;
         Self { outcome: Outcome::Failed { kind: failure.kind, message: failure.message, metadata: *metadata }, blocked }
-    }
-}
-
-impl Settled {
-    fn failed(kind: FailureKind, message: impl Into<String>) -> Self {
-        Refused::from(ToolFailure::new(kind, message)).into()
     }
 }
 
@@ -169,9 +157,26 @@ pub(crate) async fn carry_out(
     progress: Arc<dyn ProgressSink>,
     cancel: CancellationToken,
 ) -> Settled {
-    match permit(prepared, &bench, &cancel).await {
+    let tool = prepared.tool_name().to_owned();
+    match act(prepared, &bench, progress, cancel).await {
         Err(refused) => refused.into(),
-        Ok(permitted) => settle(execute(permitted, &bench, progress, cancel).await, &bench).await,
+        Ok(output) => complete(&tool, output, &bench).await,
+    }
+}
+
+/// Permitted, run, and seen by the hooks: the one way to a tool, whoever makes the call.
+pub(crate) async fn act(
+    prepared: Prepared,
+    bench: &Bench,
+    progress: Arc<dyn ProgressSink>,
+    cancel: CancellationToken,
+) -> Result<ToolOutput, Refused> {
+    let permitted = permit(prepared, bench, &cancel).await?;
+    let output = execute(&permitted, bench, progress, cancel).await;
+    let prepared = permitted.prepared;
+    match output {
+        Ok(output) => Ok(seen(&prepared, output, bench).await),
+        Err(failure) => Err(failed(&prepared, failure, bench)),
     }
 }
 
@@ -195,9 +200,8 @@ async fn permit(prepared: Prepared, bench: &Bench, cancel: &CancellationToken) -
 
 /// A rule's no and a no with a reason are for the model to read; a bare no, or silence, is for the person to settle.
 fn denied(tool: &str, acts: &[Act], denial: Denial, missing: impl FnOnce() -> Option<Vec<Rule>>) -> Refused {
-    let what = acts.iter().map(|a| in_words(tool, a)).collect::<Vec<_>>().join(", ");
-    let kind = if denial == Denial::Cancelled { FailureKind::Interrupted } else { FailureKind::Denied };
-    let failure = ToolFailure::new(kind, format!("Not permitted to {what}: {denial}."));
+    let what = acts.iter().map(|a| a.in_words(tool)).collect::<Vec<_>>().join(", ");
+    let failure = denial.failure(&what);
     let blocked = blocks(&denial).then(|| format!("{tool} was not permitted to {what}: {denial}; {}", hint(missing())));
     Refused { failure, metadata: Box::default(), blocked }
 }
@@ -207,18 +211,6 @@ fn blocks(denial: &Denial) -> bool {
         Denial::Unanswered | Denial::Rejected(None) => true,
         Denial::Rejected(Some(feedback)) => feedback.trim().is_empty(),
         Denial::Rule(_) | Denial::Cancelled => false,
-    }
-}
-
-fn in_words(tool: &str, act: &Act) -> String {
-    match act {
-        Act::Call { subject: None } => format!("run {tool}"),
-        Act::Call { subject: Some(subject) } => format!("run {tool} on {subject}"),
-        Act::Read { path } => format!("read {}", path.display()),
-        Act::Write { path } => format!("change {}", path.display()),
-        Act::Shell { line, .. } => format!("run `{line}`"),
-        Act::Exec { argv, .. } => format!("run {argv:?}"),
-        Act::Other { permission, patterns, .. } => format!("use {permission} for {}", patterns.join(", ")),
     }
 }
 
@@ -236,11 +228,11 @@ fn hint(missing: Option<Vec<Rule>>) -> String {
 }
 
 async fn execute(
-    permitted: Permitted,
+    permitted: &Permitted,
     bench: &Bench,
     progress: Arc<dyn ProgressSink>,
     cancel: CancellationToken,
-) -> Executed {
+) -> Result<ToolOutput, ToolFailure> {
     let Permitted { prepared, grant } = permitted;
     let call = ToolCall {
         session: bench.session.id.clone(),
@@ -251,38 +243,36 @@ async fn execute(
         input: prepared.input.clone(),
         workspace: bench.session.directory.clone(),
         worktree: bench.session.worktree.clone(),
-        grant,
+        grant: grant.clone(),
         now_ms: bench.clock.now_ms(),
     };
     let result = bench.tools.call(call, progress, cancel.clone()).await;
     // Whatever a call that was cancelled says of its failure, the reason is that it was cancelled.
-    let result = result.map_err(|failure| match cancel.is_cancelled() {
+    result.map_err(|failure| match cancel.is_cancelled() {
         true => ToolFailure::new(FailureKind::Interrupted, format!("The call was interrupted. {}", failure.message)),
         false => failure,
-    });
-    Executed { prepared, result }
+    })
 }
 
-async fn settle(executed: Executed, bench: &Bench) -> Settled {
-    let Executed { prepared, result } = executed;
-    match result {
-        Ok(output) => complete(&prepared, output, bench).await,
-        Err(failure) => {
-            // An act beyond the scopes is asked for while the call runs: the gate remembers how that ended.
-            let asked = if failure.kind == FailureKind::Denied { bench.gate.blocked() } else { None };
-            let blocked = asked.filter(blocks).map(|d| format!("{}: {d} ({})", prepared.tool_name(), failure.message));
-            Settled { blocked, ..Settled::failed(failure.kind, failure.message) }
-        }
-    }
+/// An act beyond the scopes is asked for while the call runs: the gate remembers how that ended.
+fn failed(prepared: &Prepared, failure: ToolFailure, bench: &Bench) -> Refused {
+    let asked = if failure.kind == FailureKind::Denied { bench.gate.blocked() } else { None };
+    let blocked = asked.filter(blocks).map(|d| format!("{}: {d} ({})", prepared.tool_name(), failure.message));
+    Refused { blocked, ..failure.into() }
 }
 
-async fn complete(prepared: &Prepared, output: ToolOutput, bench: &Bench) -> Settled {
+async fn seen(prepared: &Prepared, output: ToolOutput, bench: &Bench) -> ToolOutput {
     let ToolOutput { title, text, metadata, attachments } = output;
     let view = ResultView { title, text, metadata };
     let view = bench.hooks.tool_after(&prepared.context(bench), &prepared.input, view).await;
-    let ResultView { title, text, mut metadata } = view;
+    let ResultView { title, text, metadata } = view;
+    ToolOutput { title, text, metadata, attachments }
+}
+
+async fn complete(tool: &str, output: ToolOutput, bench: &Bench) -> Settled {
+    let ToolOutput { title, text, mut metadata, attachments } = output;
     let output = output::bound(text, &mut metadata, bench.store.as_ref()).await;
-    let title = if title.is_empty() { prepared.tool_name().to_owned() } else { title };
+    let title = if title.is_empty() { tool.to_owned() } else { title };
     match attach(attachments) {
         Ok(attachments) => {
             Settled { outcome: Outcome::Completed(Done { title, output, metadata, attachments }), blocked: None }

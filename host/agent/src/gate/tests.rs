@@ -1,9 +1,9 @@
+mod cases;
+
 use super::*;
+use crate::testing::store::Memory;
 use model::id::{CallId, MessageId};
-use model::message::WithParts;
 use model::permission::{Layer, Reach};
-use model::session::{Session, SessionSummary};
-use model::store::{Change, Claim, StoreError};
 use std::collections::VecDeque;
 use tokio::sync::Semaphore;
 
@@ -37,7 +37,6 @@ impl Asker for Script {
 #[derive(Default)]
 struct Record {
     events: Mutex<Vec<&'static str>>,
-    approved: Mutex<Vec<Rule>>,
 }
 
 impl EventSink for Record {
@@ -52,41 +51,21 @@ impl EventSink for Record {
     }
 }
 
-#[async_trait]
-impl Store for Record {
-    async fn session(&self, id: &SessionId) -> Result<Session, StoreError> {
-        Err(StoreError::NoSession(id.clone()))
-    }
-    async fn sessions(&self, _: usize) -> Result<Vec<SessionSummary>, StoreError> {
-        Ok(Vec::new())
-    }
-    async fn latest(&self, _: &Path) -> Result<Option<Session>, StoreError> {
-        Ok(None)
-    }
-    async fn delete(&self, _: &SessionId) -> Result<(), StoreError> {
-        Ok(())
-    }
-    async fn history(&self, _: &SessionId) -> Result<Vec<WithParts>, StoreError> {
-        Ok(Vec::new())
-    }
-    async fn apply(&self, _: Vec<Change>) -> Result<(), StoreError> {
-        Ok(())
-    }
-    async fn claim(&self, id: &SessionId) -> Result<Box<dyn Claim>, StoreError> {
-        Err(StoreError::NoSession(id.clone()))
-    }
-    async fn approvals(&self, _: &Path) -> Result<Vec<Rule>, StoreError> {
-        Ok(Vec::new())
-    }
-    async fn approve(&self, _: &Path, rules: &[Rule]) -> Result<(), StoreError> {
-        self.approved.lock().unwrap().extend_from_slice(rules);
-        Ok(())
-    }
-    async fn unfinished(&self, _: &SessionId) -> Result<Vec<Session>, StoreError> {
-        Ok(vec![])
-    }
-    async fn keep_output(&self, _: &str) -> Result<PathBuf, StoreError> {
-        Ok(PathBuf::new())
+/// Nobody looks.
+struct Silent;
+
+impl EventSink for Silent {
+    fn emit(&self, _: Event) {}
+}
+
+fn actor(worktree: &str, tool: &str) -> Actor {
+    Actor {
+        session: SessionId::new(),
+        message: MessageId::new(),
+        call: CallId::given("c"),
+        agent: "build".into(),
+        tool: tool.into(),
+        worktree: worktree.into(),
     }
 }
 
@@ -94,6 +73,7 @@ struct World {
     gate: Arc<Gatekeeper>,
     asker: Arc<Script>,
     record: Arc<Record>,
+    store: Arc<Memory>,
     actor: Actor,
     cancel: CancellationToken,
 }
@@ -102,17 +82,9 @@ fn world(rules: &[(&str, &str, Action)], replies: &[Reply]) -> World {
     let rules = rules.iter().map(|(p, w, a)| Rule::new(*p, *w, *a)).collect();
     let layers = vec![default_rules(), Layer { origin: "test".into(), reach: Reach::Full, rules }];
     let options = GateOptions { policy: Policy { layers }, approvals: Vec::new(), home: Some("/home/u".into()) };
-    let (asker, record) = (Script::new(replies), Arc::new(Record::default()));
-    let gate = Gatekeeper::new(options, record.clone(), asker.clone(), record.clone());
-    let actor = Actor {
-        session: SessionId::new(),
-        message: MessageId::new(),
-        call: CallId::given("c"),
-        agent: "build".into(),
-        tool: "fetch".into(),
-        worktree: "/w".into(),
-    };
-    World { gate, asker, record, actor, cancel: CancellationToken::new() }
+    let (asker, record, store) = (Script::new(replies), Arc::new(Record::default()), Arc::new(Memory::default()));
+    let gate = Gatekeeper::new(options, store.clone(), asker.clone(), record.clone());
+    World { gate, asker, record, store, actor: actor("/w", "fetch"), cancel: CancellationToken::new() }
 }
 
 impl World {
@@ -214,7 +186,7 @@ fn an_approval_never_overrides_a_deny() {
     let mut w = world(&[("bash", "rm *", Action::Deny)], &[]);
     let approvals = vec![Rule::new("bash", "*", Action::Allow)];
     let options = GateOptions { policy: w.gate.policy().clone(), approvals, home: None };
-    w.gate = Gatekeeper::new(options, w.record.clone(), w.asker.clone(), w.record.clone());
+    w.gate = Gatekeeper::new(options, w.store.clone(), w.asker.clone(), w.record.clone());
     assert_eq!(w.decide(&line("rm x")), Action::Deny);
     assert_eq!(w.decide(&line("ls")), Action::Allow);
 }
@@ -260,7 +232,7 @@ async fn once_is_for_this_time() {
     assert_eq!((ask.permission.as_str(), &ask.patterns[..]), ("edit", &["log".to_owned(), "ls -l".to_owned()][..]));
     assert_eq!(ask.metadata["needs"].as_array().map(Vec::len), Some(2));
     assert_eq!(*w.record.events.lock().unwrap(), ["asked", "answered"]);
-    assert!(w.record.approved.lock().unwrap().is_empty());
+    assert!(w.store.approved().is_empty());
 }
 
 #[tokio::test]
@@ -286,7 +258,7 @@ async fn always_is_remembered_and_lets_the_waiting_pass() {
         assert_eq!(task.await.unwrap(), Ok(()));
     }
     assert_eq!(w.asker.asked().len(), 2);
-    assert_eq!(*w.record.approved.lock().unwrap(), [Rule::new("bash", "git log *", Action::Allow)]);
+    assert_eq!(w.store.approved(), [Rule::new("bash", "git log *", Action::Allow)]);
     assert_eq!(w.decide(&line("git log -3")), Action::Allow);
     assert_eq!(w.decide(&line("git log --deny")), Action::Deny);
 }

@@ -474,3 +474,20 @@ proptest! {
         prop_assert!(found, "{line:?} gives {got:?}");
     }
 }
+
+#[test]
+fn what_the_grammar_cannot_read_is_still_searched_for_programs() {
+    for line in [
+        "! { f() { rm x; }; }",
+        "! { f() { rm x; }; f; }",
+        "! { function f { rm x; }; f; }",
+        "time { f() ( rm x ); f; }",
+        "if true; then { f() { rm x; }; } fi; )",
+        "! { for i in a; do rm x; done; }",
+        "! { case a in a) rm x;; esac; }",
+    ] {
+        let got = run(line);
+        assert!(got.opaque, "{line:?} asks");
+        assert!(texts(&got).contains(&"rm x"), "{line:?} gives {:?}", texts(&got));
+    }
+}

@@ -60,8 +60,22 @@ impl Walk {
             return;
         }
         let Some(tree) = parse(line) else { return self.out.opaque = true };
-        self.out.opaque |= tree.root_node().has_error();
         Line { walk: self, source: line }.visit(tree.root_node(), 0);
+        if tree.root_node().has_error() {
+            self.out.opaque = true;
+            self.pieces(line);
+        }
+    }
+
+    /// What the grammar cannot read, bash may: whatever could begin a command is one that only may be a program, so that a rule
+    /// that forbids it is heard. The line asks in any case.
+    fn pieces(&mut self, line: &str) {
+        self.guesses += 1;
+        for piece in line.split(['\n', ';', '&', '|', '(', ')', '{', '}', '`']) {
+            let words: Vec<Word> = piece.split_whitespace().map(|w| self.read(w)).collect();
+            self.command(&words, &[]);
+        }
+        self.guesses -= 1;
     }
 
     fn nested(&mut self, line: &str) {

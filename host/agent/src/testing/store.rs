@@ -27,6 +27,7 @@ struct Inner {
     letters: Vec<(Waiting, bool)>,
     log: Vec<(Instant, Vec<Change>)>,
     outputs: Vec<String>,
+    approved: Vec<Rule>,
     loads: usize,
     /// The number of the transaction that fails, from 1.
     broken: Option<usize>,
@@ -61,6 +62,10 @@ impl Memory {
 
     pub(crate) fn log(&self) -> Vec<(Instant, Vec<Change>)> {
         self.inner.lock().unwrap().log.clone()
+    }
+
+    pub(crate) fn approved(&self) -> Vec<Rule> {
+        self.inner.lock().unwrap().approved.clone()
     }
 
     pub(crate) fn loads(&self) -> usize {
@@ -163,7 +168,8 @@ impl Store for Memory {
     async fn approvals(&self, _: &Path) -> Result<Vec<Rule>, StoreError> {
         Ok(vec![])
     }
-    async fn approve(&self, _: &Path, _: &[Rule]) -> Result<(), StoreError> {
+    async fn approve(&self, _: &Path, rules: &[Rule]) -> Result<(), StoreError> {
+        self.inner.lock().unwrap().approved.extend_from_slice(rules);
         Ok(())
     }
     async fn unfinished(&self, _: &SessionId) -> Result<Vec<Session>, StoreError> {

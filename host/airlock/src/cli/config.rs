@@ -3,6 +3,7 @@
 use super::{Format, Ground, Listing, print, print_foreign, print_json, say};
 use crate::config::Said;
 use crate::config::file::{KeySource, ProviderEntry};
+use crate::config::names::{self, Known};
 use crate::report::Report;
 use clap::Subcommand;
 use model::provider::ModelRef;
@@ -17,16 +18,23 @@ pub enum ConfigCommand {
     Check(Listing),
 }
 
-pub fn main(command: &ConfigCommand) -> Result<(), Report> {
+pub async fn main(command: &ConfigCommand) -> Result<(), Report> {
     match command {
         ConfigCommand::Show(args) => show(args),
-        ConfigCommand::Check(args) => check(args),
+        ConfigCommand::Check(args) => check(args).await,
     }
 }
 
-fn check(args: &Listing) -> Result<(), Report> {
+async fn check(args: &Listing) -> Result<(), Report> {
     let ground = Ground::of(args)?;
     ground.print_notices();
+    let known = Known::of(&crate::wire::runtime().await?.plugins()?);
+    let mut wrong = names::all(&ground.config, &known);
+    if let Some(last) = wrong.pop() {
+        // Each with its own next step: the last one is the command's own error.
+        wrong.into_iter().for_each(|w| Report::from(w).print());
+        return Err(last.into());
+    }
     ground.config.not_yet().iter().for_each(|n| say(n));
     let files: Vec<String> = ground.config.files.iter().map(|f| f.display().to_string()).collect();
     match args.format {

@@ -7,6 +7,9 @@ use crate::report::Report;
 use crate::wire;
 use model::store::Store;
 use serde::Serialize;
+use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use store::Ledger;
 
 #[derive(Serialize)]
@@ -49,7 +52,8 @@ async fn findings(ground: &Ground) -> Vec<Finding> {
         fine("config", if files.is_empty() { "none; the defaults hold".into() } else { files.join(", ") }),
         fine("workspace", ground.place.worktree.display().to_string()),
         Finding::of("ledger", ledger(ground).await),
-        fine("cache", paths.cache.join("compiled").display().to_string()),
+        Finding::of("outputs", writable(&paths.data.join("outputs"))),
+        Finding::of("cache", writable(&paths.cache.join("compiled"))),
         Finding::of("plugins", plugins().await),
         wire::sandbox().map_or_else(
             || Finding {
@@ -65,9 +69,22 @@ async fn findings(ground: &Ground) -> Vec<Finding> {
 
 async fn ledger(ground: &Ground) -> Result<String, model::store::StoreError> {
     let ledger = Ledger::open(&ground.paths.data)?;
+    ledger.try_out().await?;
     let newest = ledger.sessions(1).await?;
     let state = if newest.is_empty() { "no session yet" } else { "sound" };
     Ok(format!("{} ({state})", ground.paths.data.join("airlock.db").display()))
+}
+
+/// Tried with a file: what is full or read-only looks as sound as anything.
+fn writable(folder: &Path) -> Result<String, String> {
+    let at = folder.display();
+    let try_out = || -> std::io::Result<()> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(&[0; 4096])?;
+        file.as_file().sync_data()
+    };
+    try_out().map(|()| at.to_string()).map_err(|e| format!("{at} cannot be written: {e}"))
 }
 
 async fn plugins() -> Result<String, Report> {

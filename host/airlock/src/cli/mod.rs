@@ -7,12 +7,14 @@ pub mod config;
 pub mod doctor;
 pub mod inbox;
 pub mod models;
+pub mod permission;
 pub mod plugin;
 pub mod providers;
 pub mod run;
 pub mod session;
 
 use crate::config::keys::Keys;
+use crate::config::names::{self, Known};
 use crate::config::paths::{Paths, Place};
 use crate::config::{Config, Overrides};
 use crate::report::Report;
@@ -41,6 +43,9 @@ pub enum Command {
     /// Look at plugins and call their tools
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
+    /// List what was approved for good, and take it back
+    #[command(subcommand)]
+    Permission(permission::PermissionCommand),
     /// List the models that can be used here
     Models(Listing),
     /// List the providers, and where each one's key is looked for
@@ -146,12 +151,44 @@ impl Ground {
         Self::find(listing.dir.as_deref(), &Permits::default(), Overrides::default())
     }
 
+    /// Fails for a rule whose permission nobody asks for, before anything is judged by it.
+    ///
+    /// # Errors
+    /// The first of them, with its place.
+    pub fn check_permissions(&self, runtime: &runtime::Runtime) -> Result<(), Report> {
+        Ok(names::permissions(&self.config, &Known::tools(runtime.tool_names()))?)
+    }
+
+    /// Says that the workspace is wider than anybody means it to be.
+    pub fn warn_if_wide(&self) {
+        if let Some(notice) = wide(&self.place.worktree, self.paths.home.as_deref()) {
+            say(&notice);
+        }
+    }
+
     /// Says what was left out of the config. To stderr: stdout may be for a program.
     pub fn print_notices(&self) {
         for notice in &self.config.notices {
             say(notice);
         }
     }
+}
+
+/// What to tell of a workspace that holds the home folder or everything; `None` of any other.
+fn wide(worktree: &Path, home: Option<&Path>) -> Option<String> {
+    let next = "go into a project's folder, or name one with --dir";
+    if worktree.parent().is_none() {
+        return Some(format!(
+            "the workspace is {}, the whole file system: all of it counts as inside, and shell lines can read but not change it; {next}",
+            worktree.display()
+        ));
+    }
+    home.filter(|home| home.starts_with(worktree)).map(|_| {
+        format!(
+            "the workspace is {}, which holds your home folder: all of it counts as inside; {next}",
+            worktree.display()
+        )
+    })
 }
 
 fn place(dir: Option<&Path>) -> Result<Place, Report> {
@@ -237,6 +274,21 @@ mod tests {
         let args = run_args(&["do", "this", "--allow", "edit", "--allow", "bash:ls *", "--deny", "net", "-f", "a.png"]);
         assert_eq!(args.prompt, ["do", "this"]);
         assert_eq!((args.permits.allow.len(), args.permits.deny.len(), args.file.len()), (2, 1, 1));
+    }
+
+    #[test]
+    fn a_workspace_that_is_too_wide_is_told() {
+        for (worktree, word) in [
+            ("/", Some("whole file system")),
+            ("/home", Some("holds your home")),
+            ("/home/u", Some("holds your home")),
+            ("/home/u/project", None),
+            ("/srv/x", None),
+        ] {
+            let told = wide(Path::new(worktree), Some(Path::new("/home/u")));
+            assert_eq!(told.is_some(), word.is_some(), "{worktree}");
+            assert!(told.unwrap_or_default().contains(word.unwrap_or_default()), "{worktree}");
+        }
     }
 
     #[test]

@@ -12,8 +12,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, Subcommand};
 use model::fault::FailureKind;
-use model::id::{CallId, MessageId, SessionId};
-use model::permission::Actor;
 use model::tool::{Progress, ProgressSink, ToolAttachment, ToolFailure, ToolOutput, ToolSpec};
 use runtime::PluginInfo;
 use serde_json::{Value, json};
@@ -167,6 +165,8 @@ async fn call(args: &CallArgs) -> Result<Exit, Report> {
     let ground = Ground::find(args.dir.as_deref(), &args.permits, Overrides::default())?;
     ground.print_notices();
     let rooms = wire::open(&ground.paths, args.require_sandbox).ready().await?;
+    ground.check_permissions(&rooms.runtime)?;
+    ground.warn_if_wide();
     let plugin = installed(&rooms.runtime.plugins()?, &args.plugin)?;
     let Some(spec) = plugin.tools.iter().find(|t| t.name == args.tool) else {
         let names: Vec<&str> = plugin.tools.iter().map(|t| t.name.as_str()).collect();
@@ -199,23 +199,16 @@ async fn judged(
     let profile = agents::pick(&ground.config.agents, &ground.config.agent.value)?;
     let policy = wire::policy(ground, &profile);
     let asker = wire::asker(args.permits.yes, &screen, ground);
-    let gate = wire::gate(ground, rooms, policy, asker, screen.clone()).await?;
-    let tools = rooms.runtime.tools(gate.clone(), rooms.ledger.clone());
+    let ports = wire::lone_ports(ground, rooms, policy, asker, screen.clone()).await?;
     let call = LoneCall {
-        actor: Actor {
-            session: SessionId::new(),
-            message: MessageId::new(),
-            call: CallId::given("call"),
-            agent: profile.name,
-            tool: spec.name.clone(),
-            worktree: ground.place.worktree.clone(),
-        },
+        tool: Arc::new(spec.clone()),
         input,
+        agent: profile.name,
         directory: ground.place.directory.clone(),
-        now_ms: wire::now_ms(),
+        worktree: ground.place.worktree.clone(),
     };
     let cancel = signals::cancel_on_interrupt();
-    let result = agent::call_alone(call, spec, tools.as_ref(), gate.as_ref(), Arc::new(Unseen), cancel).await;
+    let result = agent::call_alone(call, ports, Arc::new(Unseen), cancel).await;
     screen.rest();
     Ok(result)
 }

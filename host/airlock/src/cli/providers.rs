@@ -5,8 +5,9 @@ use super::{Format, Ground, Listing, columns, print, print_json};
 use crate::config::file::KeySource;
 use crate::config::keys::Keys;
 use crate::config::providers::{ADAPTER, KNOWN, LOCAL, OFFLINE};
-use crate::config::{Config, resolve};
+use crate::config::{Config, probe, resolve};
 use crate::report::Report;
+use futures::future::join_all;
 use serde_json::json;
 
 struct Row {
@@ -16,25 +17,56 @@ struct Row {
     key: Option<KeySource>,
 }
 
-pub fn main(args: &Listing) -> Result<(), Report> {
+pub async fn main(args: &Listing) -> Result<(), Report> {
     let ground = Ground::of(args)?;
     ground.print_notices();
-    let rows = rows(&ground.config);
+    let rows = join_all(rows(&ground.config).into_iter().map(|r| looked_at(r, &ground.keys))).await;
     match args.format {
-        Format::Json => rows.iter().try_for_each(|r| {
+        Format::Json => rows.iter().try_for_each(|(r, state)| {
             print_json(&json!({
                 "id": r.name, "adapter": r.adapter, "base_url": r.base_url,
-                "key": key(r, &ground.keys), "ready": is_ready(r, &ground.keys),
+                "key": key(r, &ground.keys), "ready": *state == State::Ready, "state": state.word(),
             }))
         }),
-        Format::Text => print(&columns(&rows.iter().map(|r| cells(r, &ground.keys)).collect::<Vec<_>>())),
+        Format::Text => {
+            print(&columns(&rows.iter().map(|(r, state)| cells(r, *state, &ground.keys)).collect::<Vec<_>>()))
+        }
     }
 }
 
-fn cells(r: &Row, keys: &Keys) -> Vec<String> {
+/// Whether a provider can be asked now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    /// Its key is not where it should be.
+    NotSet,
+    /// Nothing listens where its server should be.
+    NoAnswer,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::NotSet => "not set",
+            Self::NoAnswer => "no answer",
+        }
+    }
+}
+
+/// A server of this machine is knocked at; services elsewhere are not asked just for a list.
+async fn looked_at(row: Row, keys: &Keys) -> (Row, State) {
+    let state = match probe::port(&row.base_url) {
+        _ if !has_key(&row, keys) => State::NotSet,
+        Some(port) if !probe::listens(port).await => State::NoAnswer,
+        _ => State::Ready,
+    };
+    (row, state)
+}
+
+fn cells(r: &Row, state: State, keys: &Keys) -> Vec<String> {
     let key = key(r, keys).unwrap_or_else(|| "no key needed".into());
-    let state = if is_ready(r, keys) { "ready" } else { "not set" };
-    vec![r.name.clone(), state.into(), r.adapter.clone(), r.base_url.clone(), key]
+    vec![r.name.clone(), state.word().into(), r.adapter.clone(), r.base_url.clone(), key]
 }
 
 /// Where the key is taken from, or should lie.
@@ -44,7 +76,7 @@ fn key(r: &Row, keys: &Keys) -> Option<String> {
     named.map(source).or_else(kept).or_else(|| r.key.as_ref().map(source))
 }
 
-fn is_ready(r: &Row, keys: &Keys) -> bool {
+fn has_key(r: &Row, keys: &Keys) -> bool {
     r.key.as_ref().is_none_or(|k| resolve::is_there(k) || keys.key(&r.name).is_some())
 }
 

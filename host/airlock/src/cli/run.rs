@@ -4,7 +4,7 @@ use super::session::{diff::Patch, fork, parse_id};
 use super::{Format, Ground, Permits, say};
 use crate::config::choice::Choice;
 use crate::config::{Origin, Overrides, agents};
-use crate::json_lines::JsonLines;
+use crate::json_lines::{JsonLines, lost};
 use crate::report::{self, Exit, Report};
 use crate::tui::{Eyes, Screen};
 use crate::wire::{self, Rooms};
@@ -195,6 +195,8 @@ async fn start(
     prompt: Prompt,
     schema: Option<Value>,
 ) -> Result<Exit, Report> {
+    ground.check_permissions(&rooms.runtime)?;
+    ground.warn_if_wide();
     let profile = profile(ground, old.as_ref())?;
     let choice = wire::choose(ground, &profile, old.as_ref()).await;
     if let Some(notice) = choice.notice() {
@@ -322,14 +324,19 @@ fn broke_off(shown: &Shown, session: &SessionId, report: Report) -> Report {
 
 fn tell(shown: &Shown, session: &SessionId, model: &str, outcome: &RunOutcome) -> Exit {
     let exit = report::exit_of(outcome);
-    match shown {
-        Shown::Text(screen) => screen.answer(&outcome.text),
+    let lost = match shown {
+        Shown::Text(screen) => screen.answer(&outcome.text).err().as_ref().and_then(lost),
         Shown::Lines(lines) => {
             if let Ending::Internal(why) = &outcome.ending {
                 lines.internal_error(session, why);
             }
             lines.result(session, outcome, exit);
+            lines.lost()
         }
+    };
+    if let (Some(why), Exit::Well) = (lost, exit) {
+        unwritten(session, &why).print();
+        return Exit::Failed;
     }
     if let Some(report) = report::of_ending(&outcome.ending, model) {
         report.print();
@@ -337,6 +344,12 @@ fn tell(shown: &Shown, session: &SessionId, model: &str, outcome: &RunOutcome) -
         say(note);
     }
     exit
+}
+
+/// An answer that nobody got is no success.
+fn unwritten(session: &SessionId, why: &str) -> Report {
+    let what = format!("the answer could not be written to standard output: {why}");
+    Report::new(Exit::Failed, what, format!("It is in the ledger: `airlock session show {session}`."))
 }
 
 /// What a person should know of an answer that ended well and is not whole.

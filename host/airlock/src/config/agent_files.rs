@@ -113,7 +113,7 @@ fn agent(
         mode: Some(read_mode(fields)?.unwrap_or(mode)),
         prompt: (!prompt.is_empty()).then(|| prompt.to_owned()),
         tools,
-        permissions: Permissions { rules, go_on: None },
+        permissions: Permissions { rules, ..Permissions::default() },
         // `inherit`, and the short names of one provider, mean the model of the run.
         model: text(fields, "model")?.and_then(|m| ModelRef::parse(&m)),
         temperature: temperature(fields)?,

@@ -33,6 +33,9 @@ pub enum ConfigError {
     Unreadable { file: PathBuf, why: String },
     #[error("the environment variable {name} is not usable: {why}")]
     BadVariable { name: &'static str, why: String },
+    /// `at` is a line, a key or a flag.
+    #[error("{at}: there is no {what} `{name}`")]
+    UnknownName { at: String, what: &'static str, name: String, nearest: Option<String>, known: Vec<String> },
     #[error("there is no agent `{name}`")]
     NoAgent { name: String, known: Vec<String> },
     #[error("no home folder was found: neither HOME nor the XDG variables are set")]
@@ -45,8 +48,12 @@ impl ConfigError {
     pub fn hint(&self) -> String {
         match self {
             Self::Syntax { .. } => "Mend the line; `airlock config check` reads the file again.".into(),
-            Self::UnknownKey { nearest: Some(near), .. } => format!("Did you mean `{near}`?"),
-            Self::UnknownKey { known, .. } => format!("Known here: {}.", known.join(", ")),
+            Self::UnknownKey { nearest: Some(near), .. } | Self::UnknownName { nearest: Some(near), .. } => {
+                format!("Did you mean `{near}`?")
+            }
+            Self::UnknownKey { known, .. } | Self::UnknownName { known, .. } => {
+                format!("Known here: {}.", known.join(", "))
+            }
             Self::WrongType { .. } => "Change the value, or remove the line.".into(),
             Self::BadValue { hint, .. } | Self::Missing { hint, .. } => hint.clone(),
             Self::Unreadable { .. } => "Check the path and who may read it.".into(),

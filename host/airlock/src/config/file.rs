@@ -38,6 +38,8 @@ pub struct ProviderEntry {
     pub key: Option<KeySource>,
     pub models: Vec<Model>,
     pub options: Option<Value>,
+    /// Small models write calls as text: an answer that is nothing else counts as one.
+    pub text_calls: bool,
 }
 
 /// Where a secret lies. The secret itself is never part of a config.
@@ -100,7 +102,7 @@ pub struct SecretEntry {
 
 const ROOT: &[&str] =
     &["model", "small_model", "agent", "providers", "permission", "agents", "limits", "hooks", "secrets", "storage"];
-const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options"];
+const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options", "text_calls"];
 const MODEL: &[&str] = &["id", "name", "context", "output", "price", "tools", "reasoning", "images"];
 const PRICE: &[&str] = &["input", "output", "cache_read", "cache_write"];
 const AGENT: &[&str] = &["description", "mode", "prompt", "tools", "permission", "model", "temperature", "steps"];
@@ -161,6 +163,7 @@ fn provider(node: &Node<'_>, home: Option<&Path>) -> Result<ProviderEntry, Confi
         key: table.read("key", |n| key(n, home))?,
         models: table.read("models", |n| n.items()?.iter().map(model).collect())?.unwrap_or_default(),
         options: table.read("options", |n| n.table().and_then(|_| json(n)))?,
+        text_calls: table.read("text_calls", Node::flag)?.unwrap_or(false),
     })
 }
 

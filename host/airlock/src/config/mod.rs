@@ -9,6 +9,7 @@ pub mod choice;
 pub mod error;
 pub mod file;
 pub mod keys;
+pub mod names;
 pub mod paths;
 pub mod probe;
 pub mod providers;
@@ -27,6 +28,7 @@ use model::permission::{Layer, Policy, Reach, Rule};
 use model::profile::Profile;
 use model::provider::ModelRef;
 use paths::{Paths, Place};
+use rules::Permissions;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use store::Retention;
@@ -74,6 +76,16 @@ pub struct Overrides {
     pub limits: Limits,
 }
 
+impl Overrides {
+    fn named(&self) -> impl Iterator<Item = (String, String)> {
+        let of = |flag: &str, rules: &[Rule]| {
+            let flag = flag.to_owned();
+            rules.iter().map(move |r| (r.permission.clone(), flag.clone())).collect::<Vec<_>>()
+        };
+        of("--allow", &self.allow).into_iter().chain(of("--deny", &self.deny))
+    }
+}
+
 /// Everything that was said, merged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -90,6 +102,8 @@ pub struct Config {
     pub storage: Retention,
     /// `permission.continue`.
     pub go_on: bool,
+    /// Every permission that files and flags name, and where.
+    named: Vec<(String, String)>,
     /// Rules of the files, least specific first.
     layers: Vec<Layer>,
     /// Rules of the flags: the last word.
@@ -134,6 +148,8 @@ impl Config {
         for (name, entry) in &user.agents {
             agents::overlay(&mut agents, name, entry, &user.path);
         }
+        let of_agents = user.agents.values().flat_map(|a| places(&a.permissions));
+        let named = places(&user.permissions).chain(of_agents).chain(flags.named()).collect();
         let from_user = || Origin::File(user.path.clone());
         let mut config = Self {
             model: last(flags.model, "--model", env.model, "AIRLOCK_MODEL", user.model, from_user()),
@@ -148,6 +164,7 @@ impl Config {
             secrets: user.secrets,
             storage: user.storage.unwrap_or_default(),
             go_on: user.permissions.go_on.unwrap_or(false),
+            named,
             layers: layer(&user.path, Reach::Full, user.permissions.rules).into_iter().collect(),
             // Denials last: of two flags that meet, the stricter one stands.
             flags: flags.allow.into_iter().chain(flags.deny).collect(),
@@ -171,6 +188,7 @@ impl Config {
                 ignored.join(", ")
             ));
         }
+        self.named.extend(places(&workspace.permissions));
         self.layers.extend(layer(&workspace.path, Reach::NarrowOnly, workspace.permissions.rules));
         self.limits = tighter(std::mem::take(&mut self.limits), workspace.limits);
         self.offspring = workspace.offspring.tightening(self.offspring);
@@ -207,6 +225,10 @@ impl Config {
         let files = self.layers.iter().flat_map(|l| l.rules.iter().map(move |r| (l.origin.as_str(), r)));
         files.chain(self.flags.iter().map(|r| ("flags", r)))
     }
+}
+
+fn places(permissions: &Permissions) -> impl Iterator<Item = (String, String)> {
+    permissions.named.iter().map(|(name, place)| (name.clone(), place.to_string()))
 }
 
 fn full(origin: &str, rules: Vec<Rule>) -> Layer {

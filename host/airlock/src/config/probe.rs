@@ -4,7 +4,7 @@ use super::choice::Answer;
 use super::providers::{LOCAL, Local};
 use futures::future::join_all;
 use serde_json::Value;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -18,6 +18,24 @@ const MAX_ANSWER: u64 = 1 << 20;
 /// All servers that answer within the time, asked at once.
 pub async fn local_servers() -> Vec<Answer> {
     join_all(LOCAL.iter().map(|&server| ask(server))).await.into_iter().flatten().collect()
+}
+
+/// The port of an address on this machine; `None` for any other.
+#[must_use]
+pub fn port(base_url: &str) -> Option<u16> {
+    let authority = base_url.strip_prefix("http://")?.split('/').next()?;
+    let (host, port) = authority.rsplit_once(':').unwrap_or((authority, "80"));
+    let is_here = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+    is_here.then(|| port.parse().ok()).flatten()
+}
+
+/// Whether anything listens on a port of this machine.
+pub async fn listens(port: u16) -> bool {
+    let knock = async || {
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok()
+            || TcpStream::connect((Ipv6Addr::LOCALHOST, port)).await.is_ok()
+    };
+    timeout(PATIENCE, knock()).await.unwrap_or(false)
 }
 
 async fn ask(server: Local) -> Option<Answer> {
@@ -55,7 +73,32 @@ fn models(answer: &[u8]) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::models;
+    use super::{listens, models, port};
+
+    #[test]
+    fn only_this_machine_is_knocked_at() {
+        for (url, want) in [
+            ("http://127.0.0.1:8080/v1", Some(8080)),
+            ("http://localhost:1234", Some(1234)),
+            ("http://[::1]:9/v1", Some(9)),
+            ("http://localhost/v1", Some(80)),
+            ("http://127.0.0.1.example.com:80/", None),
+            ("http://192.168.0.1:8080/v1", None),
+            ("https://api.openai.com/v1", None),
+            ("", None),
+        ] {
+            assert_eq!(port(url), want, "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_listens_is_heard() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(listens(port).await);
+        drop(listener);
+        assert!(!listens(port).await);
+    }
 
     #[test]
     fn only_a_list_of_models_is_an_answer() {

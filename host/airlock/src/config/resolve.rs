@@ -17,6 +17,7 @@ pub struct Target {
     /// A key that is named has to be there; where none is named, one that is kept is used.
     pub key: Option<KeySource>,
     pub options: Option<Value>,
+    pub text_calls: bool,
     /// What the config says of the model.
     pub model: Option<Model>,
 }
@@ -75,6 +76,7 @@ fn configured(entry: &ProviderEntry, id: &str) -> Target {
         base_url: entry.base_url.clone(),
         key: entry.key.clone().or_else(|| same_service.map(|k| KeySource::Env(k.variable.into()))),
         options: entry.options.clone(),
+        text_calls: entry.text_calls,
         model: entry.models.iter().find(|m| m.id == id).cloned(),
     }
 }
@@ -85,10 +87,11 @@ fn built_in(name: &str) -> Option<Target> {
         base_url: Some(base_url),
         key,
         options: None,
+        text_calls: false,
         model: None,
     };
     if name == OFFLINE {
-        return Some(Target { adapter: OFFLINE.into(), base_url: None, key: None, options: None, model: None });
+        return Some(Target { adapter: OFFLINE.into(), base_url: None, ..chat(String::new(), None) });
     }
     let known = KNOWN.iter().find(|k| k.id == name);
     let service = known.map(|k| chat(k.base_url.into(), Some(KeySource::Env(k.variable.into()))));

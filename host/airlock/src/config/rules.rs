@@ -1,6 +1,6 @@
 //! Rules as people write them: in `[permission]` tables and behind `--allow` and `--deny`.
 
-use super::error::ConfigError;
+use super::error::{ConfigError, Place};
 use super::read::Node;
 use agent::gate::expand_home;
 use model::permission::{Action, Rule};
@@ -12,6 +12,8 @@ use toml::de::DeValue;
 pub struct Permissions {
     /// In the order written.
     pub rules: Vec<Rule>,
+    /// Every permission that is named, and where.
+    pub named: Vec<(String, Place)>,
     /// `permission.continue`: a refusal is a result for the model and the run goes on.
     pub go_on: Option<bool>,
 }
@@ -24,13 +26,14 @@ const ACTIONS: &str = "Use \"allow\", \"ask\" or \"deny\".";
 pub fn read(node: &Node<'_>, home: Option<&Path>) -> Result<Permissions, ConfigError> {
     if node.value().is_str() {
         let rules = vec![Rule::new("*", "*", action(node)?)];
-        return Ok(Permissions { rules, go_on: None });
+        return Ok(Permissions { rules, ..Permissions::default() });
     }
     let mut found = Permissions::default();
     for (key, entry) in node.table()?.entries() {
         if key == CONTINUE {
             found.go_on = Some(entry.flag()?);
         } else {
+            found.named.push((known(key).to_owned(), entry.place()));
             found.rules.extend(one_permission(key, &entry, home)?);
         }
     }

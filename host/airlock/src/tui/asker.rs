@@ -119,10 +119,37 @@ fn question(ask: &Ask, directory: &Path) -> String {
         lines.push(diff::coloured(d));
     }
     if !ask.always.is_empty() {
-        lines.push("  always would allow:".into());
-        lines.extend(list(&ask.always));
+        lines.push("  always would allow, in this repository from now on:".into());
+        lines.extend(list(&for_good(ask)));
     }
     lines.join("\n")
+}
+
+/// What *always* adds, each with its permission, in words that leave nothing to guess.
+fn for_good(ask: &Ask) -> Vec<String> {
+    let patterns = |list: &Value| -> Vec<String> {
+        list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let needs = ask.metadata.get("needs").and_then(Value::as_array);
+    let mixed = needs.into_iter().flatten().flat_map(|need| {
+        let permission = need["permission"].as_str().unwrap_or_default().to_owned();
+        patterns(&need["always"]).into_iter().map(move |p| (permission.clone(), p))
+    });
+    let mut each: Vec<(String, String)> = mixed.collect();
+    if each.is_empty() {
+        each = ask.always.iter().map(|p| (ask.permission.clone(), p.clone())).collect();
+    }
+    let mut told: Vec<String> = each.iter().map(|(permission, pattern)| in_full(permission, pattern)).collect();
+    told.dedup();
+    told
+}
+
+/// `DIR/*` reaches every depth, which its look does not tell.
+fn in_full(permission: &str, pattern: &str) -> String {
+    match pattern.strip_suffix("/*").filter(|_| permission == "external_directory") {
+        Some(folder) => format!("{permission} {pattern} (all that lies below {folder}, at any depth)"),
+        None => format!("{permission} {pattern}"),
+    }
 }
 
 fn list(patterns: &[String]) -> Vec<String> {
@@ -207,6 +234,33 @@ mod tests {
             for word in words {
                 assert!(text.contains(word), "{word:?} should be in {text}");
             }
+        }
+    }
+
+    #[test]
+    fn what_always_covers_is_told_exactly() {
+        let needs = json!([
+            { "permission": "external_directory", "pattern": "/srv/x/*", "always": ["/srv/x/*"] },
+            { "permission": "bash", "pattern": "cat /srv/x/y", "always": ["cat *"] },
+        ]);
+        let ask = |permission: &str, metadata: Value| Ask {
+            id: AskId::new(),
+            session_id: SessionId::new(),
+            permission: permission.into(),
+            patterns: vec!["p".into()],
+            always: vec!["/srv/x/*".into()],
+            metadata,
+            tool: AskTool { message_id: MessageId::new(), call_id: CallId::given("c"), name: "t".into() },
+        };
+        let below = "external_directory /srv/x/* (all that lies below /srv/x, at any depth)";
+        for (ask, want) in [
+            (ask("external_directory", Value::Null), vec![below]),
+            (ask("read", Value::Null), vec!["read /srv/x/*"]),
+            (ask("bash", json!({ "needs": needs })), vec![below, "bash cat *"]),
+        ] {
+            assert_eq!(for_good(&ask), want);
+            let shown = question(&ask, Path::new("/w"));
+            assert!(want.iter().all(|w| shown.contains(w)), "{shown}");
         }
     }
 

@@ -92,14 +92,17 @@ impl Screen {
     }
 
     /// The answer, unless it was shown while it came.
-    pub fn answer(&self, text: &str) {
+    ///
+    /// # Errors
+    /// What kept it from being written.
+    pub fn answer(&self, text: &str) -> std::io::Result<()> {
         self.rest();
-        if !self.eyes.stdout && !text.is_empty() {
-            let mut out = std::io::stdout().lock();
-            let end = if text.ends_with('\n') { "" } else { "\n" };
-            // A reader that went away wants no more.
-            let _ = write!(out, "{text}{end}").and_then(|()| out.flush());
+        if self.eyes.stdout || text.is_empty() {
+            return Ok(());
         }
+        let mut out = std::io::stdout().lock();
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        write!(out, "{text}{end}").and_then(|()| out.flush())
     }
 
     fn delta(&self, part: &PartId, kind: DeltaKind, text: &str) {

@@ -151,12 +151,12 @@ impl Funnel {
         if self.grant.covers_folder(real) { Ok(()) } else { self.write(real).await }
     }
 
-    /// May this shell line run here?
+    /// May this shell line run in this *real* folder?
     ///
     /// # Errors
     /// [`Refused`], with the reason kept.
     pub async fn shell(&self, line: &str, cwd: &Path) -> Result<(), Refused> {
-        if self.grant.commands.iter().any(|c| c == line) {
+        if self.grant.covers_line(line, cwd) {
             return Ok(());
         }
         self.permit(Act::Shell { line: line.into(), cwd: cwd.into() }, Value::Null).await
@@ -179,7 +179,7 @@ impl Funnel {
         let verdict = self.gate.permit(&self.actor, std::slice::from_ref(&act), metadata, &self.cancel).await;
         self.waits().end();
         verdict.inspect_err(|denial| {
-            self.refuse(denied(&act, denial));
+            self.refuse(denial.failure(&act.in_words(&self.actor.tool)));
         })
     }
 
@@ -228,21 +228,5 @@ impl Private {
             return false;
         }
         real.starts_with("/proc") || self.folders.iter().any(|f| real.starts_with(f))
-    }
-}
-
-fn denied(act: &Act, denial: &Denial) -> ToolFailure {
-    let kind = if *denial == Denial::Cancelled { FailureKind::Interrupted } else { FailureKind::Denied };
-    ToolFailure::new(kind, format!("Not permitted to {}: {denial}.", in_words(act)))
-}
-
-fn in_words(act: &Act) -> String {
-    match act {
-        Act::Call { .. } => "run this tool".into(),
-        Act::Read { path } => format!("read {}", path.display()),
-        Act::Write { path } => format!("change {}", path.display()),
-        Act::Shell { line, .. } => format!("run `{line}`"),
-        Act::Exec { argv, .. } => format!("run {argv:?}"),
-        Act::Other { permission, patterns, .. } => format!("use {permission} for {}", patterns.join(", ")),
     }
 }

@@ -133,11 +133,24 @@ const BURIAL: Duration = Duration::from_millis(500);
 /// TERM, its grace, KILL and the report, with something to spare.
 const STOPPING: Duration = Duration::from_millis(200);
 
+/// Closes this process to others of the same user: its environment and memory hold keys, and where neither Landlock nor namespaces
+/// work, a program could read them in `/proc`. The supervisors, forks of this process that hold the same, inherit it. The price: no
+/// core dumps, and a debugger needs root.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn close_to_others() -> io::Result<()> {
+    sys::set_open_to_others(false)
+}
+
 /// Asks the gate, then starts the program behind the walls.
 ///
 /// # Errors
 /// [`SpawnError`]: nothing was started.
 pub async fn spawn(funnel: &Funnel, sandbox: &Sandbox, command: Command) -> Result<Child, SpawnError> {
+    // Judged is where the program will be: a link that is bent after the question leads nowhere else.
+    let cwd = command.cwd.canonicalize().unwrap_or(command.cwd);
+    let command = Command { cwd, ..command };
     ask(funnel, &command).await?;
     let level = detect();
     if sandbox.require && level < Level::Strong {

@@ -264,3 +264,27 @@ async fn a_full_disk_is_said_and_loses_nothing() {
     ledger.apply(vec![Change::Part(big.clone())]).await.unwrap();
     assert_eq!(ledger.history(&s.id).await.unwrap()[0].parts, [big]);
 }
+
+#[tokio::test]
+async fn approvals_are_taken_back_one_by_one_or_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(dir.path()).unwrap();
+    let rule = |permission: &str, pattern: &str| Rule::new(permission, pattern, Action::Allow);
+    let all = [rule("bash", "git status *"), rule("bash", "ls *"), rule("edit", "*")];
+    let here = Path::new("/w");
+    for (permission, pattern, left) in [
+        (Some("bash"), Some("ls *"), vec![all[0].clone(), all[2].clone()]),
+        (Some("bash"), Some("ls"), all.to_vec()),
+        (Some("bash"), None, vec![all[2].clone()]),
+        (None, None, vec![]),
+    ] {
+        ledger.approve(here, &all).await.unwrap();
+        ledger.approve(Path::new("/other"), &all[..1]).await.unwrap();
+        let gone = ledger.revoke(here, permission.map(str::to_owned), pattern.map(str::to_owned)).await.unwrap();
+        assert_eq!((gone, ledger.approvals(here).await.unwrap()), (all.len() - left.len(), left));
+        let elsewhere = (PathBuf::from("/other"), all[0].clone());
+        assert!(ledger.all_approvals().await.unwrap().contains(&elsewhere));
+    }
+    ledger.try_out().await.unwrap();
+    assert_eq!(ledger.all_approvals().await.unwrap().len(), 1, "trying leaves nothing behind");
+}

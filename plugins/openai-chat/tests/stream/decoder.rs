@@ -1,6 +1,6 @@
 //! The decoder against recorded streams, against each known quirk, and against noise.
 
-use crate::fold::{Folded, chunks, decode, events, fold};
+use crate::fold::{Folded, chunks, decode, decode_of, events, fold};
 use airlock::provider::{FailureKind, FinishReason, StreamEvent, Usage};
 use proptest::prelude::*;
 
@@ -104,6 +104,32 @@ fn text_and_reasoning_come_in_many_shapes() {
         let got = folded(deltas, "stop");
         assert_eq!((got.text.as_str(), got.reasoning.as_str()), (*text, *reasoning), "{deltas:?}");
         assert_eq!((got.reason, got.failure), (Some(FinishReason::Stop), None), "{deltas:?}");
+    }
+}
+
+/// Row 52 of the list of quirks: tags in the content, cut anywhere, from models that are known for it.
+#[test]
+fn thoughts_in_tags_are_reasoning_for_the_models_that_write_them() {
+    let call = r#"{"tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":"{}"}}]}"#;
+    let table: &[(&str, &[&str], &str, &str, usize)] = &[
+        ("qwen3:8b", &["<think>Hm", ".</think>\\n\\nYes."], "Yes.", "Hm.", 0),
+        ("qwen3:8b", &["<th", "ink>Hm.</", "think>Yes."], "Yes.", "Hm.", 0),
+        ("qwen3:8b", &["<think>Hm.</think>", call], "", "Hm.", 1),
+        ("qwen3:8b", &["<thi", call], "<thi", "", 1),
+        ("qwen3:8b", &["<think>cut"], "", "cut", 0),
+        ("gpt-4o", &["<think>Hm.</think>Yes."], "<think>Hm.</think>Yes.", "", 0),
+    ];
+    for (model, deltas, text, reasoning, calls) in table {
+        let delta_of = |d: &&str| if d.starts_with('{') { delta(d) } else { delta(&format!(r#"{{"content":"{d}"}}"#)) };
+        let lines: Vec<String> = deltas.iter().map(delta_of).chain([end("stop")]).collect();
+        let body = stream(&lines.iter().map(String::as_str).collect::<Vec<_>>());
+        let got = fold(&decode_of(model, "text/event-stream", &[&body]));
+        assert_eq!(
+            (got.text.as_str(), got.reasoning.as_str(), got.calls.len()),
+            (*text, *reasoning, *calls),
+            "{deltas:?}"
+        );
+        assert_eq!(got.failure, None);
     }
 }
 

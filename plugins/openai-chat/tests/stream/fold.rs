@@ -17,7 +17,11 @@ pub struct Folded {
 }
 
 pub fn decode(content_type: &str, pieces: &[&[u8]]) -> Vec<StreamEvent> {
-    let mut decoder = Decoder::new("mock", content_type);
+    decode_of("mock", content_type, pieces)
+}
+
+pub fn decode_of(model: &str, content_type: &str, pieces: &[&[u8]]) -> Vec<StreamEvent> {
+    let mut decoder = Decoder::new(model, content_type);
     let mut events = Vec::new();
     for piece in pieces {
         events.extend(decoder.push(piece));

@@ -96,6 +96,7 @@ fn what_is_wrong_is_named_with_its_line() {
         ("[limits]\nsteps = 0", 2, &["limits.steps"]),
         ("[limits]\nsteps = -1", 2, &["limits.steps", "-1"]),
         ("[limits]\nwall = \"soon\"", 2, &["limits.wall", "soon", "30m"]),
+        ("[providers.x]\nadapter = \"a\"\ntext_calls = 1", 3, &["text_calls", "true or false"]),
         ("[limits]\ncost_usd = -1", 2, &["limits.cost_usd"]),
         ("[permission]\nbash = \"maybe\"", 2, &["permission.bash", "maybe", "deny"]),
         ("[permission]\nbash = 1", 2, &["permission.bash"]),

@@ -145,12 +145,16 @@ const HOME_SECRET: &[&str] = &[
 const SHARED_PARENTS: &[&str] = &[".local", ".cargo", ".config", ".bun"];
 
 impl Sandbox {
-    /// The usual walls: this workspace may be changed, nothing else.
+    /// The usual walls: this workspace may be changed, nothing else. A workspace that is the whole file system leaves no place for
+    /// a wall: it may be read.
     #[must_use]
     pub fn new(workspace: &Path, outputs: &Path) -> Self {
+        let workspace = vec![workspace.to_owned()];
+        let (writable, readable) =
+            if workspace[0].parent().is_some() { (workspace, vec![]) } else { (vec![], workspace) };
         Self {
-            writable: vec![workspace.into()],
-            readable: vec![],
+            writable,
+            readable,
             hidden: vec![],
             outputs: outputs.into(),
             home: std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),

@@ -39,10 +39,13 @@ impl Space {
         let apart =
             libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
         let Some(ids) = &self.ids else { return sys::unshare(apart) };
+        // The three files below belong to root as long as the process is closed. Nothing confined runs yet.
+        sys::set_open_to_others(true)?;
         sys::unshare(apart | libc::CLONE_NEWUSER)?;
         sys::write_file(c"/proc/self/setgroups", b"deny")?;
         sys::write_file(c"/proc/self/uid_map", ids.users.to_bytes())?;
-        sys::write_file(c"/proc/self/gid_map", ids.groups.to_bytes())
+        sys::write_file(c"/proc/self/gid_map", ids.groups.to_bytes())?;
+        sys::set_open_to_others(false)
     }
 
     /// Second half, in the first process of the new namespaces. The writable trees are copied before all is made read-only,

@@ -76,6 +76,11 @@ pub(super) fn die_with_parent() -> io::Result<()> {
     prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong)
 }
 
+/// Whether others of the same user may look into this process. A fork inherits it, a program that is started is open again.
+pub(super) fn set_open_to_others(open: bool) -> io::Result<()> {
+    prctl(libc::PR_SET_DUMPABLE, c_ulong::from(open))
+}
+
 pub(super) fn no_new_privileges() -> io::Result<()> {
     prctl(libc::PR_SET_NO_NEW_PRIVS, 1)
 }

@@ -4,10 +4,9 @@ mod lifecycle;
 mod walls;
 
 use super::*;
+use crate::nobody::{self, Nobody};
 use async_trait::async_trait;
 use model::grant::CallGrant;
-use model::id::{CallId, MessageId, SessionId};
-use model::journal::{Entry, EntryId, Image, Journal, JournalError, Seen};
 use model::permission::{Action, Actor, Denial, Gate, Rule};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -30,37 +29,9 @@ impl Gate for Fixed {
     }
 }
 
-struct NoJournal;
-
-#[async_trait]
-impl Journal for NoJournal {
-    async fn keep(&self, _: &str, _: Vec<u8>) -> Result<(), JournalError> {
-        Ok(())
-    }
-    async fn begin(&self, _: Entry) -> Result<EntryId, JournalError> {
-        Ok(EntryId(0))
-    }
-    async fn finish(&self, _: EntryId, _: Image) -> Result<(), JournalError> {
-        Ok(())
-    }
-    async fn seen(&self, _: &SessionId, _: &Path) -> Result<Option<Seen>, JournalError> {
-        Ok(None)
-    }
-    async fn mark_seen(&self, _: &SessionId, _: &Path, _: Seen) -> Result<(), JournalError> {
-        Ok(())
-    }
-}
-
 fn funnel(action: Action, worktree: &Path) -> Funnel {
-    let actor = Actor {
-        session: SessionId::new(),
-        message: MessageId::new(),
-        call: CallId::given("c"),
-        agent: "a".into(),
-        tool: "bash".into(),
-        worktree: worktree.into(),
-    };
-    Funnel::new(actor, CallGrant::default(), Arc::new(Fixed(action)), Arc::new(NoJournal), CancellationToken::new())
+    let actor = Actor { tool: "bash".into(), worktree: worktree.into(), ..nobody::actor() };
+    Funnel::new(actor, CallGrant::default(), Arc::new(Fixed(action)), Arc::new(Nobody), CancellationToken::new())
 }
 
 /// A place of its own for one test: a workspace, a home folder and a folder for outputs, side by side.

@@ -158,6 +158,38 @@ async fn other_processes_are_out_of_reach() {
     }
 }
 
+/// Without Landlock only this keeps the host's environment and memory, and those of its forks, from a program of the same user.
+#[tokio::test]
+async fn the_host_is_closed_to_others() {
+    close_to_others().unwrap();
+    let walls = level::walls();
+    let without = [false, true].map(|namespaces| Walls { landlock: 0, namespaces, ..walls });
+    for walls in without.into_iter().filter(|w| w.seccomp && w.namespaces <= walls.namespaces) {
+        for process in [std::process::id().to_string(), "$PPID".into(), "1".into()] {
+            for file in ["environ", "maps", "mem"] {
+                let outcome = outcome_at(walls, &format!("head -c 1 /proc/{process}/{file}")).await;
+                assert_eq!(outcome.stdout, b"", "{file} of {process}, {walls:?}");
+            }
+        }
+        assert_eq!(outcome_at(walls, "head -c 1 /proc/self/environ").await.exit, Exit::Code(0), "{walls:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_that_is_everything_is_there_to_be_read() {
+    for walls in levels() {
+        let place = furnished(walls);
+        let sandbox =
+            Sandbox { home: Some(place.path("home")), ..Sandbox::new(Path::new("/"), &place.path("outputs")) };
+        let line =
+            format!("cat {0}/outside && echo x > {0}/new; echo y > $TMPDIR/t; cat $TMPDIR/t", place.path("").display());
+        let command = Command { cwd: "/".into(), ..place.line(&line) };
+        let outcome = Outcome::of(&mut start(&sandbox, command, walls).unwrap()).await;
+        assert_eq!((outcome.exit, outcome.text().as_str()), (Exit::Code(0), "oy\n"), "{walls:?} {outcome:?}");
+        assert!(!place.path("new").exists(), "{walls:?}");
+    }
+}
+
 #[tokio::test]
 async fn namespaces_and_mounts_cannot_be_made() {
     for walls in strong_levels() {

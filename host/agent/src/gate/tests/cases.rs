@@ -1,15 +1,11 @@
 //! Field reports on permissions, as data: every case of area D of the shared case files.
-#![expect(clippy::expect_used, reason = "a runner fails loudly on a broken case file")]
 
-use agent::gate::{GateOptions, Gatekeeper};
-use agent::shell;
+use super::{Silent, actor};
+use crate::gate::{GateOptions, Gatekeeper};
+use crate::shell;
+use crate::testing::store::Memory;
 use async_trait::async_trait;
-use model::event::{Event, EventSink};
-use model::id::{CallId, MessageId, SessionId};
-use model::message::WithParts;
-use model::permission::{Act, Action, Actor, Ask, Asker, Gate, Layer, Policy, Reach, Reply, Rule};
-use model::session::{Session, SessionSummary};
-use model::store::{Change, Claim, Store, StoreError};
+use model::permission::{Act, Action, Ask, Asker, Gate, Layer, Policy, Reach, Reply, Rule};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,70 +20,13 @@ impl Asker for Always {
     }
 }
 
-struct Silent;
-
-impl EventSink for Silent {
-    fn emit(&self, _: Event) {}
-}
-
-/// A ledger that holds nothing.
-struct Empty;
-
-#[async_trait]
-impl Store for Empty {
-    async fn session(&self, id: &SessionId) -> Result<Session, StoreError> {
-        Err(StoreError::NoSession(id.clone()))
-    }
-    async fn sessions(&self, _: usize) -> Result<Vec<SessionSummary>, StoreError> {
-        Ok(Vec::new())
-    }
-    async fn latest(&self, _: &Path) -> Result<Option<Session>, StoreError> {
-        Ok(None)
-    }
-    async fn delete(&self, _: &SessionId) -> Result<(), StoreError> {
-        Ok(())
-    }
-    async fn history(&self, _: &SessionId) -> Result<Vec<WithParts>, StoreError> {
-        Ok(Vec::new())
-    }
-    async fn apply(&self, _: Vec<Change>) -> Result<(), StoreError> {
-        Ok(())
-    }
-    async fn claim(&self, id: &SessionId) -> Result<Box<dyn Claim>, StoreError> {
-        Err(StoreError::NoSession(id.clone()))
-    }
-    async fn approvals(&self, _: &Path) -> Result<Vec<Rule>, StoreError> {
-        Ok(Vec::new())
-    }
-    async fn approve(&self, _: &Path, _: &[Rule]) -> Result<(), StoreError> {
-        Ok(())
-    }
-    async fn unfinished(&self, _: &SessionId) -> Result<Vec<Session>, StoreError> {
-        Ok(vec![])
-    }
-    async fn keep_output(&self, _: &str) -> Result<PathBuf, StoreError> {
-        Ok(PathBuf::new())
-    }
-}
-
 fn layer(rules: Vec<Rule>) -> Layer {
     Layer { origin: "case".to_owned(), reach: Reach::Full, rules }
 }
 
 fn gate(layers: Vec<Layer>, home: Option<PathBuf>) -> Arc<Gatekeeper> {
     let options = GateOptions { policy: Policy { layers }, approvals: Vec::new(), home };
-    Gatekeeper::new(options, Arc::new(Empty), Arc::new(Always), Arc::new(Silent))
-}
-
-fn actor(worktree: &str, tool: &str) -> Actor {
-    Actor {
-        session: SessionId::new(),
-        message: MessageId::new(),
-        call: CallId::given("call"),
-        agent: "build".to_owned(),
-        tool: tool.to_owned(),
-        worktree: worktree.into(),
-    }
+    Gatekeeper::new(options, Arc::new(Memory::default()), Arc::new(Always), Arc::new(Silent))
 }
 
 fn text<'c>(case: &'c Value, key: &str) -> &'c str {
