@@ -7,6 +7,7 @@ mod config;
 mod front_matter;
 mod instructions;
 mod json_lines;
+mod minds;
 mod report;
 mod signals;
 mod tui;
@@ -59,6 +60,7 @@ fn dispatch(command: &'static Command) -> Result<Exit, Report> {
         Command::Config(command) => cli::config::main(command).map(well),
         Command::Completions(args) => cli::completions::main(args).map(well),
         Command::Run(args) => block_on(cli::run::main(args)),
+        Command::Provider(command) => block_on(cli::provider::main(command)),
         Command::Plugin(command) => block_on(cli::plugin::main(command)),
         Command::Session(command) => block_on(cli::session::main(command)).map(well),
         Command::Models(args) => block_on(cli::models::main(args)).map(well),

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The ledger below one data folder: `airlock.db`, `outputs/`, `locks/`.
 pub struct Ledger {
     data_dir: PathBuf,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     writer: Writer,
     reader: Arc<Mutex<Connection>>,
 }

@@ -11,6 +11,7 @@ mod ledger;
 mod migrate;
 mod outputs;
 mod query;
+mod spending;
 mod writer;
 
 pub use ledger::Ledger;
