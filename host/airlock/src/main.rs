@@ -7,6 +7,7 @@ mod config;
 mod front_matter;
 mod instructions;
 mod json_lines;
+mod minds;
 mod report;
 mod signals;
 mod tui;
@@ -58,6 +59,7 @@ fn dispatch(command: &'static Command) -> Result<Exit, Report> {
         Command::Completions(args) => cli::completions::main(args).map(well),
         Command::Config(command) => block_on(cli::config::main(command)).map(well),
         Command::Run(args) => block_on(cli::run::main(args)),
+        Command::Provider(command) => block_on(cli::provider::main(command)),
         Command::Plugin(command) => block_on(cli::plugin::main(command)),
         Command::Session(command) => block_on(cli::session::main(command)).map(well),
         Command::Permission(command) => block_on(cli::permission::main(command)).map(well),

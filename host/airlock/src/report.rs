@@ -184,7 +184,9 @@ pub fn of_ending(ending: &Ending, model: &str) -> Option<Report> {
     }
 }
 
-fn of_failure(failure: &ProviderFailure, model: &str) -> Report {
+/// A request that came to nothing.
+#[must_use]
+pub fn of_failure(failure: &ProviderFailure, model: &str) -> Report {
     let what = format!("the model {model} could not be asked: {}", failure.message);
     Report::new(exit_of_failure(failure.kind), what, next_step(failure.kind))
 }

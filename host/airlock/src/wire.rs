@@ -3,11 +3,8 @@
 use crate::bundled::BUNDLED;
 use crate::cli::{Ground, Yes, say};
 use crate::config::choice::{self, Choice};
-use crate::config::keys::Keys;
 use crate::config::paths::Paths;
-use crate::config::providers::OFFLINE;
-use crate::config::resolve::{self, Target};
-use crate::config::{Config, ConfigError, probe, variable};
+use crate::config::{ConfigError, probe, variable};
 use crate::report::Report;
 use crate::tui::Screen;
 use crate::tui::asker::{Nobody, Person, Ready};
@@ -17,11 +14,11 @@ use agent::{Agent, Clock, Job, LonePorts, Ports, RetryPolicy, Roster};
 use model::event::EventSink;
 use model::permission::{Asker, Policy};
 use model::profile::Profile;
-use model::provider::{Mind, Minds, Model, ModelRef, Provider};
+use model::provider::{Minds, Provider};
 use model::session::Session;
 use model::store::{Store, StoreError};
 use model::undo::Disk;
-use runtime::{ProviderConfig, Runtime, RuntimeError, RuntimeOptions, Secret};
+use runtime::{HttpOptions, Runtime, RuntimeError, RuntimeOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -68,7 +65,8 @@ fn broke(error: tokio::task::JoinError) -> Report {
 /// What nearly every run calls first.
 const FIRST_TOOL: &str = "read";
 
-fn in_background(runtime: &Arc<Runtime>, name: String, load: impl Fn(&Runtime, &str) + Send + 'static) {
+/// Loads a component while other things go on.
+pub fn in_background(runtime: &Arc<Runtime>, name: String, load: impl Fn(&Runtime, &str) + Send + 'static) {
     let runtime = runtime.clone();
     tokio::task::spawn_blocking(move || load(&runtime, &name));
 }
@@ -115,49 +113,6 @@ pub async fn choose(ground: &Ground, profile: &Profile, session: Option<&Session
     }
 }
 
-/// # Errors
-/// No such provider, no key, no such adapter.
-pub fn mind(ground: &Ground, rooms: &Rooms, choice: &Choice) -> Result<Mind, Report> {
-    mind_of(&ground.config, &ground.keys, &rooms.runtime, &choice.model)
-}
-
-/// Looks models up when an agent wants one.
-struct ByName {
-    config: Config,
-    keys: Keys,
-    runtime: Arc<Runtime>,
-}
-
-impl Minds for ByName {
-    fn mind(&self, model: &ModelRef) -> Result<Mind, String> {
-        mind_of(&self.config, &self.keys, &self.runtime, model).map_err(|report| report.what)
-    }
-}
-
-fn mind_of(config: &Config, keys: &Keys, runtime: &Arc<Runtime>, wanted: &ModelRef) -> Result<Mind, Report> {
-    let target = resolve::target(config, wanted)?;
-    in_background(runtime, target.adapter.clone(), Runtime::warm_up_adapter);
-    let info = runtime.provider_info(&target.adapter)?;
-    let known = || info.models.iter().find(|m| m.id == wanted.model).cloned();
-    let model = target.model.clone().or_else(known).unwrap_or_else(|| Model::unknown(&wanted.model));
-    let secret = resolve::key(keys, &wanted.provider, target.key.as_ref())?;
-    let name = info.secrets.first().cloned().unwrap_or_else(|| "key".into());
-    let config = ProviderConfig {
-        adapter: target.adapter.clone(),
-        base_url: target.base_url.clone(),
-        secrets: secret.map(|value| (name, Secret::new(value))).into_iter().collect(),
-        text_calls: target.text_calls,
-        options: options(target)?,
-        http: runtime::HttpOptions::default(),
-    };
-    Ok(Mind { provider: runtime.provider(config)?, model })
-}
-
-fn options(target: Target) -> Result<Option<serde_json::Value>, ConfigError> {
-    let script = if target.adapter == OFFLINE { resolve::offline_script()? } else { None };
-    Ok(script.or(target.options))
-}
-
 /// Who answers the gate's questions.
 #[must_use]
 pub fn asker(yes: Option<Yes>, screen: &Arc<Screen>, ground: &Ground) -> Arc<dyn Asker> {
@@ -176,6 +131,7 @@ pub async fn ports(
     ground: &Ground,
     rooms: &Rooms,
     provider: Arc<dyn Provider>,
+    minds: Arc<dyn Minds>,
     job: &Job,
     asker: Arc<dyn Asker>,
     sink: Arc<dyn EventSink>,
@@ -184,11 +140,7 @@ pub async fn ports(
     let hooks = rooms.runtime.hooks(&ground.config.hooks)?;
     let ports = Ports {
         provider,
-        minds: Arc::new(ByName {
-            config: ground.config.clone(),
-            keys: ground.keys.clone(),
-            runtime: rooms.runtime.clone(),
-        }),
+        minds,
         tools: rooms.runtime.tools(gate.clone(), rooms.ledger.clone()),
         host_tools: vec![],
         hooks,
@@ -275,10 +227,15 @@ impl Clock for SystemClock {
     }
 }
 
+#[must_use]
+pub fn now() -> SystemTime {
+    SystemTime::now()
+}
+
 /// Milliseconds since the Unix epoch.
 #[must_use]
 pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -286,12 +243,18 @@ pub fn now_ms() -> u64 {
 ///
 /// # Errors
 /// A variable that is no number.
-pub fn retry_policy() -> Result<RetryPolicy, ConfigError> {
+pub fn retry_policy(ground: &Ground) -> Result<RetryPolicy, ConfigError> {
     const NAME: &str = "AIRLOCK_RETRY_BASE_MS";
-    let Some(text) = variable(NAME) else { return Ok(RetryPolicy::default()) };
+    let policy = RetryPolicy { idle: patience(&ground.config.http.options()?), ..RetryPolicy::default() };
+    let Some(text) = variable(NAME) else { return Ok(policy) };
     let bad = |_| ConfigError::BadVariable { name: NAME, why: format!("`{text}` is no number of milliseconds") };
     let base = Duration::from_millis(text.parse().map_err(bad)?);
-    Ok(RetryPolicy { base, ..RetryPolicy::default() })
+    Ok(RetryPolicy { base, ..policy })
+}
+
+/// The loop's own patience ends after that of the connection, which can say what was waited for.
+fn patience(http: &HttpOptions) -> Duration {
+    http.connect.saturating_add(http.first_byte).max(http.idle).saturating_add(Duration::from_secs(5))
 }
 
 /// How strong the wall around programs is on this machine; `None` where there is none.

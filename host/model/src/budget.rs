@@ -65,27 +65,6 @@ impl std::ops::AddAssign for Tokens {
     }
 }
 
-/// USD per million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Price {
-    pub input: Decimal,
-    pub output: Decimal,
-    pub cache_read: Decimal,
-    pub cache_write: Decimal,
-}
-
-impl Price {
-    /// Cost in USD, exact. Reasoning is billed at the output price (agent-core, section 3.8).
-    #[must_use]
-    pub fn cost(&self, t: &Tokens) -> Decimal {
-        let sum = self.input * Decimal::from(t.input)
-            + self.output * Decimal::from(t.output.saturating_add(t.reasoning))
-            + self.cache_read * Decimal::from(t.cache.read)
-            + self.cache_write * Decimal::from(t.cache.write);
-        (sum / Decimal::from(1_000_000)).normalize()
-    }
-}
-
 /// Which bound was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -120,14 +99,6 @@ mod tests {
 
     fn dec(t: &str) -> Decimal {
         t.parse().unwrap()
-    }
-
-    #[test]
-    fn cost_is_exact_decimal_arithmetic() {
-        let p = Price { input: dec("0.1"), output: dec("0.2"), cache_read: dec("0.01"), cache_write: dec("0.3") };
-        let t = Tokens { input: 3, output: 1, reasoning: 1, cache: CacheTokens { read: 10, write: 1 } };
-        // (0.1*3 + 0.2*2 + 0.01*10 + 0.3*1) / 1e6
-        assert_eq!(p.cost(&t), dec("0.0000011"));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What the loop knows of models: a neutral request, a stream of events, typed failures.
 
-use crate::budget::{Price, Tokens};
+use crate::budget::Tokens;
 use crate::id::{CallId, SessionId};
 use crate::message::FinishReason;
+use crate::price::Price;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};

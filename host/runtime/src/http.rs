@@ -10,7 +10,6 @@ use crate::destination::{Destination, Scheme};
 use crate::secret::{SecretError, Secrets, has_placeholder};
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::stream::BoxStream;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use model::provider::{FailureKind, ProviderFailure};
 use std::time::Duration;
@@ -40,8 +39,23 @@ pub struct Answer {
 
 /// What came back.
 pub enum Reply {
-    Stream { content_type: String, body: Body },
+    Stream { head: Head, body: Body },
     Refused(Answer),
+}
+
+/// What stands before the body of an answer within 2xx.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Head {
+    #[must_use]
+    pub fn content_type(&self) -> &str {
+        self.headers.iter().find(|(name, _)| name == "content-type").map_or("", |(_, value)| value)
+    }
 }
 
 /// A connection pool, shared by all requests to one provider.
@@ -91,23 +105,22 @@ impl Http {
         if status.is_redirection() {
             return Err(self.redirected(&response, secrets));
         }
-        let content_type = secrets.blank(text(response.headers().get(http::header::CONTENT_TYPE)));
-        if status.is_success() {
-            return Ok(Reply::Stream { content_type, body: self.body(response.bytes_stream().boxed(), secrets) });
-        }
         let headers = response.headers().iter().filter(|(name, _)| **name != http::header::SET_COOKIE);
         let headers = headers.map(|(n, v)| (n.to_string(), secrets.blank(text(Some(v))))).collect();
-        let body = error_body(self.body(response.bytes_stream().boxed(), secrets)).await;
+        let body = Body::of(response, secrets.veiled(), self.options.idle);
+        if status.is_success() {
+            return Ok(Reply::Stream { head: Head { status: status.as_u16(), headers }, body });
+        }
+        let time = ERROR_TIME.min(self.options.idle);
+        let body = error_body(body, time).await;
         Ok(Reply::Refused(Answer { status: status.as_u16(), headers, body }))
-    }
-
-    fn body(&self, pieces: BoxStream<'static, reqwest::Result<Bytes>>, secrets: &Secrets) -> Body {
-        Body::new(pieces, secrets.veiled(), self.options.idle)
     }
 
     fn echo(&self, body: Vec<u8>, secrets: &Secrets) -> Reply {
         let once = futures::stream::once(async { Ok(Bytes::from(body)) });
-        Reply::Stream { content_type: "text/event-stream".into(), body: self.body(once.boxed(), secrets) }
+        let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
+        let body = Body::new(once.boxed(), secrets.veiled(), self.options.idle);
+        Reply::Stream { head: Head { status: 200, headers }, body }
     }
 
     fn redirected(&self, response: &reqwest::Response, secrets: &Secrets) -> ProviderFailure {
@@ -190,7 +203,7 @@ fn because(error: &dyn std::error::Error) -> String {
 }
 
 /// What came before a break, the silence or the end of the time is worth reading.
-async fn error_body(mut body: Body) -> Vec<u8> {
+async fn error_body(mut body: Body, time: Duration) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = async {
         while let Ok(Some(piece)) = body.read().await {
@@ -201,7 +214,7 @@ async fn error_body(mut body: Body) -> Vec<u8> {
         }
     };
     // Whether it came to its end or not.
-    let _ = timeout(ERROR_TIME, read).await;
+    let _ = timeout(time, read).await;
     bytes.truncate(ERROR_BODY);
     bytes
 }

@@ -6,10 +6,11 @@ use crate::demand::Demand;
 use crate::destination::Destination;
 use crate::error::RuntimeError;
 use crate::fault::Fault;
-use crate::http::{Body, Http, HttpOptions, Reply};
+use crate::http::{Body, Http, HttpOptions, Outgoing, Reply};
 use crate::open::Runtime;
 use crate::registry::{Plugin, ProviderInfo};
 use crate::secret::{Secret, Secrets};
+use crate::tape::Tape;
 use crate::text_calls::TextCalls;
 use crate::v0_1::Encoding;
 use async_trait::async_trait;
@@ -29,7 +30,7 @@ const ANSWER: usize = 64 << 20;
 const LINGER: Duration = Duration::from_secs(1);
 
 /// What the person's configuration says of a provider.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct ProviderConfig {
     /// Name of the component.
     pub adapter: String,
@@ -42,6 +43,8 @@ pub struct ProviderConfig {
     /// JSON object for the adapter.
     pub options: Option<Value>,
     pub http: HttpOptions,
+    /// Keeps what is exchanged, or answers in place of the network.
+    pub tape: Option<Arc<Tape>>,
 }
 
 pub struct Adapter {
@@ -50,6 +53,7 @@ pub struct Adapter {
     http: Http,
     secrets: Secrets,
     options: Option<String>,
+    tape: Option<Arc<Tape>>,
     id: AdapterId,
     text_calls: bool,
 }
@@ -67,9 +71,8 @@ impl Adapter {
         let bad = |why| RuntimeError::BaseUrl { provider: config.adapter.clone(), url: url.clone(), why };
         let http = Destination::parse(&url).and_then(|to| Http::new(to, config.http)).map_err(bad)?;
         let options = config.options.map(|o| o.to_string());
-        let id = AdapterId::new();
-        let secrets = Secrets::new(config.secrets);
-        Ok(Self { runtime, plugin, http, secrets, options, id, text_calls: config.text_calls })
+        let (id, secrets) = (AdapterId::new(), Secrets::new(config.secrets));
+        Ok(Self { runtime, plugin, http, secrets, options, tape: config.tape, id, text_calls: config.text_calls })
     }
 
     fn failed(&self, fault: &Fault) -> ProviderFailure {
@@ -102,15 +105,16 @@ impl Adapter {
         let mut conversation = self.conversation(request, cancel)?;
         let encoded = conversation.encode().map_err(|f| self.failed(&f))?;
         let outgoing = encoded.map_err(|why| invalid(self.secrets.blank(why)))?;
-        match self.http.send(outgoing, &self.secrets).await? {
+        match self.exchange(outgoing, request).await? {
             Reply::Refused(answer) => {
                 let classified = conversation.session.call(|live, store| live.classify(store, &answer));
                 let classified = classified.map_err(|f| self.failed(&f))?;
                 self.runtime.shelf().keep(conversation);
                 Err(ProviderFailure { message: self.secrets.blank(classified.message), ..classified })
             }
-            Reply::Stream { content_type, body } => {
-                let begun = conversation.session.call(|live, store| live.begin(store, &request.model, &content_type));
+            Reply::Stream { head, body } => {
+                let begun =
+                    conversation.session.call(|live, store| live.begin(store, &request.model, head.content_type()));
                 begun.map_err(|f| self.failed(&f))?;
                 Ok(Answering {
                     conversation: Some(conversation),
@@ -126,6 +130,14 @@ impl Adapter {
                 })
             }
         }
+    }
+
+    async fn exchange(&self, outgoing: Outgoing, request: &Request) -> Result<Reply, ProviderFailure> {
+        let send = |outgoing| self.http.send(outgoing, &self.secrets);
+        let Some(tape) = &self.tape else { return send(outgoing).await };
+        let base_url = self.http.destination().as_str().to_owned();
+        let own = [(base_url, "{{base_url}}"), (request.session.to_string(), "{{session}}")];
+        tape.exchange(outgoing, &own, send).await
     }
 }
 

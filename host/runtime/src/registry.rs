@@ -104,7 +104,7 @@ pub struct Plugin {
 }
 
 /// Told of before the code that they depend on changes its shape.
-const FORMAT: &str = concat!("about 1, ", env!("CARGO_PKG_VERSION"));
+const FORMAT: &str = concat!("about 2, ", env!("CARGO_PKG_VERSION"));
 
 impl Plugin {
     /// What the vault knows of it, if it does.

@@ -22,7 +22,7 @@ const SHARE: usize = 1000;
 /// The ledger below one data folder: `airlock.db`, `outputs/`, `locks/`.
 pub struct Ledger {
     pub(crate) data_dir: PathBuf,
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     writer: Writer,
     reader: Arc<Mutex<Connection>>,
 }

@@ -13,6 +13,7 @@ mod migrate;
 mod outputs;
 mod query;
 mod retention;
+mod spending;
 mod undo;
 mod writer;
 

@@ -179,7 +179,7 @@ impl Turn<'_> {
 
     fn finish(&mut self, reason: FinishReason, usage: Option<Tokens>, metadata: Metadata) {
         let tokens = usage.unwrap_or_default();
-        let cost = self.frame.model().price.map_or(Decimal::ZERO, |p| p.cost(&tokens));
+        let cost = self.frame.model().price.as_ref().map_or(Decimal::ZERO, |p| p.cost(&tokens));
         let (id, now) = (self.id().clone(), self.now());
         self.add(PartBody::StepFinish(StepFinishPart { reason, cost, tokens, metadata }));
         self.bus.edit_message(&id, |m| {

@@ -79,6 +79,14 @@ fn in_force(ground: &Ground) -> Value {
             "journal_bytes": c.storage.journal_bytes,
         },
         "hooks": c.hooks,
+        "aliases": c.aliases.iter().map(|(n, m)| (n.clone(), m.to_string().into())).collect::<Map<_, _>>(),
+        "fallback": c.fallback.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "http": {
+            "ca_file": c.http.ca_file,
+            "connect": c.http.connect.map(|w| humantime::format_duration(w).to_string()),
+            "first_byte": c.http.first_byte.map(|w| humantime::format_duration(w).to_string()),
+            "idle": c.http.idle.map(|w| humantime::format_duration(w).to_string()),
+        },
         "secrets": c.secrets.iter().map(|(n, s)| (n.clone(), json!({
             "from": source(&s.source), "hosts": s.hosts,
         }))).collect::<Map<_, _>>(),

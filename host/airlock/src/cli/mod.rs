@@ -2,13 +2,16 @@
 
 pub mod agents;
 pub mod auth;
+pub mod cassette;
 pub mod completions;
 pub mod config;
+pub mod cost;
 pub mod doctor;
 pub mod inbox;
 pub mod models;
 pub mod permission;
 pub mod plugin;
+pub mod provider;
 pub mod providers;
 pub mod run;
 pub mod session;
@@ -47,12 +50,15 @@ pub enum Command {
     #[command(subcommand)]
     Permission(permission::PermissionCommand),
     /// List the models that can be used here
-    Models(Listing),
+    Models(models::ModelsArgs),
     /// List the providers, and where each one's key is looked for
     Providers(Listing),
     /// Keep, list and forget keys of providers
     #[command(subcommand)]
     Auth(auth::AuthCommand),
+    /// Try a provider out
+    #[command(subcommand)]
+    Provider(provider::ProviderCommand),
     /// List the agents
     Agents(Listing),
     /// Show the config in force, or check the files

@@ -1,73 +1,131 @@
-//! `airlock models`: what can be named with `--model` here and now.
+//! `airlock models`: what can be named with `--model` here and now, with limits and prices.
 
 use super::{Format, Ground, Listing, columns, print_foreign, print_json};
 use crate::config::choice::{self, Answer, Choice, Context};
-use crate::config::keys::Found;
-use crate::config::providers::{KNOWN, Known, OFFLINE, OFFLINE_MODEL};
-use crate::config::{Config, probe};
+use crate::config::file::ProviderEntry;
+use crate::config::keys::{Found, Keys};
+use crate::config::providers::{ADAPTER, KNOWN, Known, OFFLINE, OFFLINE_MODEL};
+use crate::config::{Config, probe, resolve};
 use crate::report::Report;
-use serde_json::json;
+use crate::wire;
+use clap::Args;
+use model::provider::{Model, ModelRef};
+use runtime::ProviderInfo;
+use serde_json::{Value, json};
+
+#[derive(Clone, Debug, Args)]
+pub struct ModelsArgs {
+    #[command(flatten)]
+    listing: Listing,
+    /// Those, too, whose key is missing
+    #[arg(long)]
+    all: bool,
+}
 
 /// A line of the list.
 #[derive(Debug, PartialEq)]
 struct Line {
-    model: String,
-    /// Tokens of the window; 0 = unknown.
-    context: u32,
+    name: ModelRef,
+    /// What is known of it.
+    model: Model,
     from: String,
+    /// A key is there, or none is needed.
+    ready: bool,
 }
 
-pub async fn main(args: &Listing) -> Result<(), Report> {
-    let ground = Ground::of(args)?;
+pub async fn main(args: &ModelsArgs) -> Result<(), Report> {
+    let ground = Ground::of(&args.listing)?;
     ground.print_notices();
+    let runtime = wire::runtime().await?;
     let answers = probe::local_servers().await;
     let key = |k: &Known| ground.keys.find(k);
     let chosen = choice::without_looking(&ground.config, Context::default(), key)
         .unwrap_or_else(|| choice::after_looking(&answers));
-    let found = all(&ground.config, key, &answers);
-    match args.format {
-        Format::Json => found.iter().try_for_each(|f| {
-            print_json(&json!({
-                "id": f.model, "context": f.context, "from": f.from, "default": is_chosen(f, &chosen),
-            }))
-        }),
-        Format::Text => print_foreign(&columns(&found.iter().map(|f| row(f, &chosen)).collect::<Vec<_>>())),
+    // An adapter that is not there has nothing to say; the run that needs it tells why.
+    let infos = |adapter: &str| runtime.provider_info(adapter).ok();
+    let sight = Sight { config: &ground.config, keys: &ground.keys, infos: &infos };
+    let lines: Vec<Line> = sight.lines(key, &answers).into_iter().filter(|l| args.all || l.ready).collect();
+    match args.listing.format {
+        Format::Json => lines.iter().try_for_each(|l| print_json(&as_json(l, &chosen))),
+        Format::Text => print_foreign(&columns(&lines.iter().map(|l| row(l, &chosen)).collect::<Vec<_>>())),
     }
 }
 
-fn is_chosen(found: &Line, chosen: &Choice) -> bool {
-    found.model == chosen.model.to_string()
+fn as_json(l: &Line, chosen: &Choice) -> Value {
+    json!({
+        "id": l.name.to_string(), "context": l.model.context, "output": l.model.output, "price": l.model.price,
+        "tools": l.model.tools, "reasoning": l.model.reasoning, "images": l.model.images,
+        "from": l.from, "ready": l.ready, "default": l.name == chosen.model,
+    })
 }
 
-fn row(found: &Line, chosen: &Choice) -> Vec<String> {
-    let mark = if is_chosen(found, chosen) { "*" } else { "" };
-    let context = if found.context == 0 { String::new() } else { format!("{} tokens", found.context) };
-    vec![format!("{}{mark}", found.model), context, found.from.clone()]
+fn row(l: &Line, chosen: &Choice) -> Vec<String> {
+    let mark = if l.name == chosen.model { "*" } else { "" };
+    let tokens = |n: u32, what: &str| if n == 0 { String::new() } else { format!("{n} {what}") };
+    let price = l.model.price.as_ref().map_or(String::new(), |p| {
+        let more = if p.tiers.is_empty() { "" } else { " and up" };
+        format!("${} in, ${} out{more}", p.input.normalize(), p.output.normalize())
+    });
+    let from = if l.ready { l.from.clone() } else { format!("not set: {}", l.from) };
+    vec![format!("{}{mark}", l.name), tokens(l.model.context, "tokens"), tokens(l.model.output, "out"), price, from]
 }
 
-/// Configured, by key, served here, offline: in the order in which they are preferred.
-fn all(config: &Config, key: impl Fn(&Known) -> Option<Found>, answers: &[Answer]) -> Vec<Line> {
-    let configured = config.providers.iter().flat_map(|(name, p)| {
-        p.models.iter().map(move |m| Line {
-            model: format!("{name}/{}", m.id),
-            context: m.context,
-            from: "config".into(),
-        })
-    });
-    let by_key = KNOWN.iter().filter_map(|k| Some((k, key(k)?))).map(|(k, found)| Line {
-        model: format!("{}/{}", k.id, k.model),
-        context: 0,
-        from: match found {
-            Found::Variable(name) => format!("{name} (any model of theirs can be named)"),
-            Found::Kept => "a kept key (any model of theirs can be named)".into(),
-        },
-    });
-    let served = answers.iter().flat_map(|a| {
-        let from = format!("port {}", a.server.port);
-        a.models.iter().map(move |m| Line { model: format!("{}/{m}", a.server.id), context: 0, from: from.clone() })
-    });
-    let offline = Line { model: format!("{OFFLINE}/{OFFLINE_MODEL}"), context: 0, from: "bundled".into() };
-    configured.chain(by_key).chain(served).chain([offline]).collect()
+/// What the list is made from.
+struct Sight<'a> {
+    config: &'a Config,
+    keys: &'a Keys,
+    infos: &'a dyn Fn(&str) -> Option<ProviderInfo>,
+}
+
+impl Sight<'_> {
+    /// Configured, by key, served here, offline: in the order in which they are preferred.
+    fn lines(&self, key: impl Fn(&Known) -> Option<Found>, answers: &[Answer]) -> Vec<Line> {
+        let configured = self.config.providers.iter().flat_map(|(name, entry)| self.configured(name, entry));
+        let free = |name: &str| !self.config.providers.contains_key(name);
+        let known = KNOWN.iter().filter(|k| free(k.id)).flat_map(|k| self.known(k, key(k)));
+        let served = answers.iter().filter(|a| free(a.server.id)).flat_map(|a| {
+            let from = format!("port {}", a.server.port);
+            a.models.iter().map(move |m| line(a.server.id, Model::unknown(m), from.clone(), true))
+        });
+        let offline = line(OFFLINE, Model::unknown(OFFLINE_MODEL), "bundled".into(), true);
+        configured.chain(known).chain(served).chain([offline]).collect()
+    }
+
+    /// What the config describes; where it describes nothing, what the adapter knows.
+    fn configured(&self, name: &str, entry: &ProviderEntry) -> Vec<Line> {
+        let kept = self.keys.key(name).is_some();
+        let ready = kept || entry.key.as_ref().is_none_or(resolve::is_there);
+        let described =
+            |models: Vec<Model>| models.into_iter().map(|m| line(name, m, "config".into(), ready)).collect();
+        if !entry.models.is_empty() {
+            return described(entry.models.clone());
+        }
+        described(self.catalogue(&entry.adapter, entry.base_url.as_deref()))
+    }
+
+    fn known(&self, service: &Known, key: Option<Found>) -> Vec<Line> {
+        let from = match key {
+            Some(Found::Variable(name)) => name.to_owned(),
+            Some(Found::Kept) => "a kept key".into(),
+            None => service.variable.to_owned(),
+        };
+        let mut models = self.catalogue(ADAPTER, Some(service.base_url));
+        if !models.iter().any(|m| m.id == service.model) {
+            models.insert(0, Model::unknown(service.model));
+        }
+        models.into_iter().map(|m| line(service.id, m, from.clone(), key.is_some())).collect()
+    }
+
+    /// What an adapter knows holds for the service that it was made for, not for others that speak its language.
+    fn catalogue(&self, adapter: &str, base_url: Option<&str>) -> Vec<Model> {
+        let Some(info) = (self.infos)(adapter) else { return Vec::new() };
+        let own = base_url.is_none_or(|url| url == info.base_url.trim_end_matches('/'));
+        if own { info.models } else { Vec::new() }
+    }
+}
+
+fn line(provider: &str, model: Model, from: String, ready: bool) -> Line {
+    Line { name: ModelRef { provider: provider.into(), model: model.id.clone() }, model, from, ready }
 }
 
 #[cfg(test)]
@@ -78,14 +136,55 @@ mod tests {
     use crate::config::{Overrides, Variables};
     use std::path::Path;
 
-    #[test]
-    fn all_sources_are_listed_and_offline_is_always_there() {
-        let text = "[providers.p]\nadapter = \"a\"\nmodels = [{ id = \"m\", context = 5 }]";
+    fn info(adapter: &str) -> Option<ProviderInfo> {
+        let model = Model { context: 7, ..Model::unknown("gpt") };
+        (adapter == ADAPTER).then(|| ProviderInfo {
+            id: "openai".into(),
+            name: "OpenAI".into(),
+            secrets: vec![],
+            base_url: "https://api.openai.com/v1".into(),
+            models: vec![model],
+        })
+    }
+
+    fn listed(text: &str, key: &str) -> Vec<(String, u32, bool)> {
         let file = FileConfig::parse(Path::new("c.toml"), text, None).unwrap();
         let config = Config::merge(file, None, Variables::default(), Overrides::default());
         let answers = [Answer { server: LOCAL[0], models: vec!["q".into()] }];
-        let models: Vec<String> =
-            all(&config, |k| (k.id == "xai").then_some(Found::Kept), &answers).into_iter().map(|f| f.model).collect();
-        assert_eq!(models, ["p/m", "xai/grok-4", "ollama/q", "offline/explorer"]);
+        let sight = Sight { config: &config, keys: &Keys::default(), infos: &info };
+        let lines = sight.lines(|k| (k.id == key).then_some(Found::Kept), &answers);
+        lines.into_iter().map(|l| (l.name.to_string(), l.model.context, l.ready)).collect()
+    }
+
+    fn ready(text: &str, key: &str) -> Vec<(String, u32)> {
+        listed(text, key).into_iter().filter(|l| l.2).map(|(name, context, _)| (name, context)).collect()
+    }
+
+    #[test]
+    fn all_sources_are_listed_and_offline_is_always_there() {
+        let text = "[providers.p]\nadapter = \"a\"\nmodels = [{ id = \"m\", context = 5 }]";
+        let want = [("p/m", 5), ("xai/grok-4", 0), ("ollama/q", 0), ("offline/explorer", 0)];
+        assert_eq!(ready(text, "xai"), want.map(|(n, c)| (n.to_owned(), c)));
+        assert_eq!(
+            listed(text, "xai").len(),
+            want.len() + KNOWN.len(),
+            "OpenAI has two: its catalogue and the default"
+        );
+    }
+
+    #[test]
+    fn a_catalogue_holds_for_its_own_service_alone() {
+        let has = |text: &str, key: &str, name: &str| ready(text, key).contains(&(name.to_owned(), 7));
+        assert!(has("", "openai", "openai/gpt"));
+        assert!(!has("", "groq", "groq/gpt"));
+        assert!(has("[providers.p]\nadapter = \"openai-chat\"", "", "p/gpt"));
+        assert!(!has("[providers.p]\nadapter = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"", "", "p/gpt"));
+    }
+
+    #[test]
+    fn without_its_key_a_model_is_not_ready() {
+        let text =
+            "[providers.p]\nadapter = \"a\"\nkey = { env = \"AIRLOCK_TEST_NO_SUCH_KEY\" }\nmodels = [{ id = \"m\" }]";
+        assert!(listed(text, "").contains(&("p/m".into(), 0, false)));
     }
 }

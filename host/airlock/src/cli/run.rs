@@ -1,10 +1,12 @@
 //! `airlock run`: one task, from its prompt to its result.
 
 use super::session::{diff::Patch, fork, parse_id};
-use super::{Format, Ground, Permits, say};
+use super::{Format, Ground, Permits, cassette, say};
 use crate::config::choice::Choice;
+use crate::config::models::VARIANTS;
 use crate::config::{Origin, Overrides, agents};
 use crate::json_lines::{JsonLines, lost};
+use crate::minds::ByName;
 use crate::report::{self, Exit, Report};
 use crate::tui::{Eyes, Screen};
 use crate::wire::{self, Rooms};
@@ -17,7 +19,7 @@ use model::event::{Ending, EventSink, RunOutcome};
 use model::id::SessionId;
 use model::message::FinishReason;
 use model::profile::Profile;
-use model::provider::{Mind, ModelRef};
+use model::provider::{Minds, Provider};
 use model::session::{Session, SessionTime};
 use model::store::Store;
 use rust_decimal::Decimal;
@@ -30,9 +32,12 @@ use std::time::Duration;
 pub struct RunArgs {
     /// What to do. Text on standard input is appended
     pub prompt: Vec<String>,
-    /// The model, as provider/model
-    #[arg(short, long, value_name = "P/M", value_parser = model_ref)]
-    model: Option<ModelRef>,
+    /// The model, as provider/model or a name of [aliases]; with `:high` and its like behind it, how much it thinks
+    #[arg(short, long, value_name = "P/M")]
+    model: Option<String>,
+    /// How much the model thinks before it answers
+    #[arg(long, value_name = "V", value_parser = clap::builder::PossibleValuesParser::new(VARIANTS))]
+    variant: Option<String>,
     /// The agent; `airlock agents` lists them
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -80,13 +85,15 @@ pub struct RunArgs {
     /// Where the run fails, leave what the session changed here, as a patch
     #[arg(long, value_name = "FILE")]
     on_error_patch: Option<PathBuf>,
+    /// Keep all that is exchanged with the model in this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    record: Option<PathBuf>,
+    /// Answer from what was kept in this folder, without any network
+    #[arg(long, value_name = "DIR")]
+    replay: Option<PathBuf>,
     /// Refuse to run programs without the OS sandbox
     #[arg(long)]
     require_sandbox: bool,
-}
-
-fn model_ref(text: &str) -> Result<ModelRef, String> {
-    ModelRef::parse(text).ok_or_else(|| "a model is written as provider/model".into())
 }
 
 fn amount(text: &str) -> Result<Decimal, String> {
@@ -102,7 +109,7 @@ fn temperature(text: &str) -> Result<f64, String> {
 impl RunArgs {
     fn overrides(&self) -> Overrides {
         Overrides {
-            model: self.model.clone(),
+            model_name: self.model.clone(),
             agent: self.agent.clone(),
             limits: Limits { steps: self.steps, cost_usd: self.cost, wall: self.wall },
             ..Overrides::default()
@@ -198,11 +205,16 @@ async fn start(
     ground.check_permissions(&rooms.runtime)?;
     ground.warn_if_wide();
     let profile = profile(ground, old.as_ref())?;
-    let choice = wire::choose(ground, &profile, old.as_ref()).await;
+    let choice = wire::choose(ground, &profile, old.as_ref()).await.with_variant(args.variant.as_deref());
     if let Some(notice) = choice.notice() {
         say(&notice);
     }
-    let mind = wire::mind(ground, rooms, &choice)?;
+    let tape = cassette::load(args.record.as_deref(), args.replay.as_deref(), ground)?;
+    let minds = Arc::new(ByName::new(ground, rooms, tape));
+    let (mind, notice) = minds.find(&choice.model)?;
+    if let Some(notice) = notice {
+        say(&notice);
+    }
     let policy = wire::policy(ground, &profile);
     let is_new = old.is_none();
     let options = RunOptions {
@@ -211,7 +223,7 @@ async fn start(
         schema,
         continue_on_deny: ground.config.go_on,
         instructions: instructions::read(&ground.paths, &ground.place),
-        retry: wire::retry_policy()?,
+        retry: wire::retry_policy(ground)?,
     };
     let job = Job {
         session: session(args, ground, old, &profile, &choice),
@@ -225,7 +237,7 @@ async fn start(
         roster: wire::roster(ground),
         offspring: ground.config.offspring,
     };
-    drive(args, ground, rooms, mind, job).await
+    drive(args, ground, rooms, mind.provider, minds, job).await
 }
 
 /// The agent of a session stays, unless a flag names another one.
@@ -266,7 +278,14 @@ enum Shown {
     Lines(Arc<JsonLines<std::io::Stdout>>),
 }
 
-async fn drive(args: &RunArgs, ground: &Ground, rooms: &Rooms, mind: Mind, job: Job) -> Result<Exit, Report> {
+async fn drive(
+    args: &RunArgs,
+    ground: &Ground,
+    rooms: &Rooms,
+    provider: Arc<dyn Provider>,
+    minds: Arc<dyn Minds>,
+    job: Job,
+) -> Result<Exit, Report> {
     let screen = Arc::new(Screen::new(Eyes::look()));
     let lines = || Arc::new(JsonLines::new(std::io::stdout(), wire::now_ms));
     let shown = match args.format {
@@ -280,7 +299,7 @@ async fn drive(args: &RunArgs, ground: &Ground, rooms: &Rooms, mind: Mind, job: 
     let asker = wire::asker(args.permits.yes, &screen, ground);
     let session = job.session.id.clone();
     let model = job.session.model.to_string();
-    let (ports, gate) = wire::ports(ground, rooms, mind.provider, &job, asker, sink).await?;
+    let (ports, gate) = wire::ports(ground, rooms, provider, minds, &job, asker, sink).await?;
     let cancel = signals::cancel_on_interrupt();
     let mut outcome = match agent::run(job, &ports, cancel).await {
         Ok(outcome) => outcome,

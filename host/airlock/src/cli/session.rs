@@ -42,6 +42,8 @@ pub enum SessionCommand {
     Export(OneArgs),
     /// Read an export into the ledger
     Import(import::ImportArgs),
+    /// What was paid: in all, by model, agent and session
+    Cost(super::cost::CostArgs),
     /// Delete a session with all its messages
     Delete(OneArgs),
     /// Hand a message to a session, also while a run works on it
@@ -80,6 +82,7 @@ pub async fn main(command: &SessionCommand) -> Result<(), Report> {
         SessionCommand::Fork(args) => fork::main(args).await,
         SessionCommand::Import(args) => import::main(args).await,
         SessionCommand::Export(args) => export(args).await,
+        SessionCommand::Cost(args) => super::cost::main(args).await,
         SessionCommand::Delete(args) => delete(args).await,
         SessionCommand::Send(args) => inbox::send(args).await,
         SessionCommand::Inbox(args) => inbox::inbox(args).await,
@@ -98,7 +101,7 @@ pub fn other(command: &str, words: &[String], later: &[&str]) -> Report {
     Report::usage(format!("there is no `airlock {command} {word}`"), next)
 }
 
-async fn ledger() -> Result<Arc<Ledger>, Report> {
+pub async fn ledger() -> Result<Arc<Ledger>, Report> {
     Ok(Ledger::open(&Paths::find()?.data)?)
 }
 

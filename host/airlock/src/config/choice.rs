@@ -3,7 +3,7 @@
 
 use super::keys::Found;
 use super::providers::{KNOWN, Known, LOCAL, Local, OFFLINE, OFFLINE_MODEL};
-use super::{Config, Origin, Said};
+use super::{Config, Origin, Said, models};
 use model::provider::ModelRef;
 
 /// A model, and why this one.
@@ -26,6 +26,15 @@ pub enum Why {
 }
 
 impl Choice {
+    /// The same model with this variant.
+    #[must_use]
+    pub fn with_variant(mut self, variant: Option<&str>) -> Self {
+        if let Some(variant) = variant {
+            self.model = models::with_variant(&self.model, variant);
+        }
+        self
+    }
+
     /// One line for the person; none where the person named the model.
     #[must_use]
     pub fn notice(&self) -> Option<String> {

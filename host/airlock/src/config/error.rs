@@ -31,11 +31,16 @@ pub enum ConfigError {
     Missing { place: Place, key: String, hint: String },
     #[error("the config {file} cannot be read: {why}")]
     Unreadable { file: PathBuf, why: String },
+    #[error("the certificates in {file} (`http.ca_file`) cannot be read: {why}")]
+    Certificates { file: PathBuf, why: String },
     #[error("the environment variable {name} is not usable: {why}")]
     BadVariable { name: &'static str, why: String },
     /// `at` is a line, a key or a flag.
     #[error("{at}: there is no {what} `{name}`")]
     UnknownName { at: String, what: &'static str, name: String, nearest: Option<String>, known: Vec<String> },
+    /// `by` is a flag or a variable.
+    #[error("{by}: `{name}` is no model")]
+    NoSuchModel { by: &'static str, name: String, hint: String },
     #[error("there is no agent `{name}`")]
     NoAgent { name: String, known: Vec<String> },
     #[error("no home folder was found: neither HOME nor the XDG variables are set")]
@@ -55,8 +60,8 @@ impl ConfigError {
                 format!("Known here: {}.", known.join(", "))
             }
             Self::WrongType { .. } => "Change the value, or remove the line.".into(),
-            Self::BadValue { hint, .. } | Self::Missing { hint, .. } => hint.clone(),
-            Self::Unreadable { .. } => "Check the path and who may read it.".into(),
+            Self::BadValue { hint, .. } | Self::Missing { hint, .. } | Self::NoSuchModel { hint, .. } => hint.clone(),
+            Self::Unreadable { .. } | Self::Certificates { .. } => "Check the path and who may read it.".into(),
             Self::BadVariable { .. } => "Change the variable, or unset it.".into(),
             Self::NoAgent { known, .. } => format!("There are: {}.", known.join(", ")),
             Self::NoHome => "Set HOME, or XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_CACHE_HOME.".into(),

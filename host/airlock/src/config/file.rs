@@ -1,13 +1,14 @@
 //! One config file, read and checked. Nothing is looked up here: a key that is named but not set is found out when it is needed.
 
 use super::error::ConfigError;
+use super::http::{self, HttpEntry};
+use super::models::{self, Aliases, decimal};
 use super::read::{Node, Source, Table, parse};
 use super::rules::{self, Permissions};
 use indexmap::IndexMap;
-use model::budget::{Limits, Offspring, Price};
+use model::budget::{Limits, Offspring};
 use model::profile::AgentMode;
 use model::provider::{Model, ModelRef};
-use rust_decimal::Decimal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,6 +30,11 @@ pub struct FileConfig {
     pub hooks: Option<Vec<String>>,
     pub secrets: IndexMap<String, SecretEntry>,
     pub storage: Option<Retention>,
+    /// Short names of models.
+    pub aliases: Aliases,
+    /// Asked in this order where the model cannot be.
+    pub fallback: Vec<ModelRef>,
+    pub http: HttpEntry,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -100,11 +106,22 @@ pub struct SecretEntry {
     pub hosts: Vec<String>,
 }
 
-const ROOT: &[&str] =
-    &["model", "small_model", "agent", "providers", "permission", "agents", "limits", "hooks", "secrets", "storage"];
+const ROOT: &[&str] = &[
+    "model",
+    "small_model",
+    "agent",
+    "providers",
+    "permission",
+    "agents",
+    "limits",
+    "hooks",
+    "secrets",
+    "aliases",
+    "fallback",
+    "http",
+    "storage",
+];
 const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options", "text_calls"];
-const MODEL: &[&str] = &["id", "name", "context", "output", "price", "tools", "reasoning", "images"];
-const PRICE: &[&str] = &["input", "output", "cache_read", "cache_write"];
 const AGENT: &[&str] = &["description", "mode", "prompt", "tools", "permission", "model", "temperature", "steps"];
 const LIMITS: &[&str] = &["steps", "cost_usd", "wall", "depth", "children_at_once", "children"];
 const SOURCES: &[&str] = &["env", "file", "keyring"];
@@ -122,24 +139,30 @@ impl FileConfig {
 
     fn read(path: &Path, root: &Table<'_>, home: Option<&Path>) -> Result<Self, ConfigError> {
         root.only(ROOT)?;
+        let aliases: Aliases = named(root, "aliases", models::alias)?;
+        let model_ref = |n: &Node<'_>| models::reference(n, &aliases);
+        let models = |n: &Node<'_>| n.items()?.iter().map(model_ref).collect::<Result<Vec<_>, _>>();
         Ok(Self {
             path: path.into(),
             model: root.read("model", model_ref)?,
             small_model: root.read("small_model", model_ref)?,
+            fallback: root.read("fallback", models)?.unwrap_or_default(),
+            http: root.read("http", |n| http::read(n, home))?.unwrap_or_default(),
             agent: root.read("agent", Node::text)?,
-            providers: named(root, "providers", |n| provider(n, home))?,
+            providers: named(root, "providers", |n| provider(n, path, home))?,
             permissions: root.read("permission", |n| rules::read(n, home))?.unwrap_or_default(),
-            agents: named(root, "agents", |n| agent(n, home))?,
+            agents: named(root, "agents", |n| agent(n, home, &aliases))?,
             limits: root.read("limits", limits)?.unwrap_or_default(),
             offspring: root.read("limits", offspring)?.unwrap_or_default(),
             hooks: root.read("hooks", Node::texts)?,
             secrets: named(root, "secrets", |n| secret(n, home))?,
             storage: root.read("storage", super::storage::read)?,
+            aliases,
         })
     }
 }
 
-fn named<T>(
+pub fn named<T>(
     root: &Table<'_>,
     key: &str,
     how: impl Fn(&Node<'_>) -> Result<T, ConfigError>,
@@ -148,23 +171,32 @@ fn named<T>(
     node.table()?.entries().map(|(name, n)| Ok((name.to_owned(), how(&n)?))).collect()
 }
 
-fn model_ref(node: &Node<'_>) -> Result<ModelRef, ConfigError> {
-    let text = node.text()?;
-    ModelRef::parse(&text)
-        .ok_or_else(|| node.bad(format!("`{text}` names no provider"), "Write it as \"provider/model\"."))
-}
-
-fn provider(node: &Node<'_>, home: Option<&Path>) -> Result<ProviderEntry, ConfigError> {
+fn provider(node: &Node<'_>, config: &Path, home: Option<&Path>) -> Result<ProviderEntry, ConfigError> {
     let table = node.table()?;
     table.only(PROVIDER)?;
     Ok(ProviderEntry {
-        adapter: table.need("adapter", "Name the adapter, such as \"openai-chat\".", Node::text)?,
+        adapter: adapter(
+            &table.need("adapter", "Name the adapter, such as \"openai-chat\".", Node::text)?,
+            config,
+            home,
+        ),
         base_url: table.read("base_url", base_url)?,
         key: table.read("key", |n| key(n, home))?,
-        models: table.read("models", |n| n.items()?.iter().map(model).collect())?.unwrap_or_default(),
+        models: table.read("models", |n| n.items()?.iter().map(models::model).collect())?.unwrap_or_default(),
         options: table.read("options", |n| n.table().and_then(|_| json(n)))?,
         text_calls: table.read("text_calls", Node::flag)?.unwrap_or(false),
     })
+}
+
+/// A name, or the file of a component: `~/x.wasm`, or relative to the folder of the config.
+fn adapter(text: &str, config: &Path, home: Option<&Path>) -> String {
+    let file = from_home(text, home);
+    let is_file = text.contains('/') || file.extension().is_some_and(|e| e == "wasm");
+    if !is_file {
+        return text.to_owned();
+    }
+    let whole = config.parent().map_or(file.clone(), |folder| folder.join(&file));
+    whole.components().collect::<PathBuf>().display().to_string()
 }
 
 fn base_url(node: &Node<'_>) -> Result<String, ConfigError> {
@@ -196,7 +228,7 @@ fn key_source(node: &Node<'_>, table: &Table<'_>, home: Option<&Path>) -> Result
     }
 }
 
-fn from_home(file: &str, home: Option<&Path>) -> PathBuf {
+pub fn from_home(file: &str, home: Option<&Path>) -> PathBuf {
     match (file.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => file.into(),
@@ -211,43 +243,7 @@ fn secret(node: &Node<'_>, home: Option<&Path>) -> Result<SecretEntry, ConfigErr
     Ok(SecretEntry { source: key_source(node, &table, home)?, hosts })
 }
 
-fn model(node: &Node<'_>) -> Result<Model, ConfigError> {
-    let table = node.table()?;
-    table.only(MODEL)?;
-    let id = table.need("id", "Name the model as its server does.", Node::text)?;
-    let base = Model::unknown(&id);
-    Ok(Model {
-        name: table.read("name", Node::text)?.unwrap_or(id),
-        context: table.read("context", Node::count)?.unwrap_or(base.context),
-        output: table.read("output", Node::count)?.unwrap_or(base.output),
-        price: table.read("price", price)?,
-        tools: table.read("tools", Node::flag)?.unwrap_or(base.tools),
-        reasoning: table.read("reasoning", Node::flag)?.unwrap_or(base.reasoning),
-        images: table.read("images", Node::flag)?.unwrap_or(base.images),
-        ..base
-    })
-}
-
-fn price(node: &Node<'_>) -> Result<Price, ConfigError> {
-    let table = node.table()?;
-    table.only(PRICE)?;
-    let one = |key: &str| Ok::<_, ConfigError>(table.read(key, decimal)?.unwrap_or_default());
-    Ok(Price {
-        input: one("input")?,
-        output: one("output")?,
-        cache_read: one("cache_read")?,
-        cache_write: one("cache_write")?,
-    })
-}
-
-/// From the digits as written: money never passes through a float.
-fn decimal(node: &Node<'_>) -> Result<Decimal, ConfigError> {
-    let text = node.number()?.replace('_', "");
-    let value: Option<Decimal> = text.parse().ok().or_else(|| Decimal::from_scientific(&text).ok());
-    value.filter(|d| !d.is_sign_negative()).ok_or_else(|| node.bad(format!("{text} is no amount"), "Write it as 0.25."))
-}
-
-fn agent(node: &Node<'_>, home: Option<&Path>) -> Result<AgentEntry, ConfigError> {
+fn agent(node: &Node<'_>, home: Option<&Path>, aliases: &Aliases) -> Result<AgentEntry, ConfigError> {
     let table = node.table()?;
     table.only(AGENT)?;
     Ok(AgentEntry {
@@ -256,7 +252,7 @@ fn agent(node: &Node<'_>, home: Option<&Path>) -> Result<AgentEntry, ConfigError
         prompt: table.read("prompt", Node::text)?,
         tools: table.read("tools", Node::texts)?,
         permissions: table.read("permission", |n| rules::read(n, home))?.unwrap_or_default(),
-        model: table.read("model", model_ref)?,
+        model: table.read("model", |n| models::reference(n, aliases))?,
         temperature: table.read("temperature", temperature)?,
         steps: table.read("steps", steps)?,
     })
@@ -303,7 +299,7 @@ fn offspring(node: &Node<'_>) -> Result<OffspringEntry, ConfigError> {
     })
 }
 
-fn duration(node: &Node<'_>) -> Result<Duration, ConfigError> {
+pub fn duration(node: &Node<'_>) -> Result<Duration, ConfigError> {
     let text = node.text()?;
     humantime::parse_duration(&text)
         .map_err(|e| node.bad(format!("`{text}` is no length of time ({e})"), "Write it as \"90s\" or \"30m\"."))

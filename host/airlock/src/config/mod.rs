@@ -8,7 +8,9 @@ pub mod agents;
 pub mod choice;
 pub mod error;
 pub mod file;
+pub mod http;
 pub mod keys;
+pub mod models;
 pub mod names;
 pub mod paths;
 pub mod probe;
@@ -22,11 +24,13 @@ pub use error::ConfigError;
 pub use read::nearest;
 
 use file::{FileConfig, ProviderEntry, SecretEntry};
+use http::HttpEntry;
 use indexmap::IndexMap;
 use model::budget::{Limits, Offspring};
 use model::permission::{Layer, Policy, Reach, Rule};
 use model::profile::Profile;
 use model::provider::ModelRef;
+use models::Aliases;
 use paths::{Paths, Place};
 use rules::Permissions;
 use std::fmt;
@@ -70,6 +74,8 @@ pub struct Variables {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     pub model: Option<ModelRef>,
+    /// `--model` as it was written; [`Config::load`] finds out which one that is.
+    pub model_name: Option<String>,
     pub agent: Option<String>,
     pub allow: Vec<Rule>,
     pub deny: Vec<Rule>,
@@ -100,6 +106,9 @@ pub struct Config {
     pub hooks: Vec<String>,
     pub secrets: IndexMap<String, SecretEntry>,
     pub storage: Retention,
+    pub aliases: Aliases,
+    pub fallback: Vec<ModelRef>,
+    pub http: HttpEntry,
     /// `permission.continue`.
     pub go_on: bool,
     /// Every permission that files and flags name, and where.
@@ -118,14 +127,19 @@ impl Config {
     ///
     /// # Errors
     /// The first thing that is wrong, with its place.
-    pub fn load(paths: &Paths, place: &Place, flags: Overrides) -> Result<Self, ConfigError> {
+    pub fn load(paths: &Paths, place: &Place, mut flags: Overrides) -> Result<Self, ConfigError> {
         let home = paths.home.as_deref();
-        let user = read_file(&paths.user_config(), home)?;
+        let user = read_file(&paths.user_config(), home)?.unwrap_or_default();
         let workspace = match place.workspace_config() {
             Some(file) => read_file(&file, home)?,
             None => None,
         };
-        let mut config = Self::merge(user.unwrap_or_default(), workspace, variables()?, flags);
+        if let Some(name) = flags.model_name.take() {
+            let wrong = |near| ConfigError::NoSuchModel { by: "--model", name: name.clone(), hint: models::hint(near) };
+            flags.model = Some(models::named(&name, &user.aliases).map_err(wrong)?);
+        }
+        let env = variables(&user.aliases)?;
+        let mut config = Self::merge(user, workspace, env, flags);
         config.add_agents(agent_files::read(paths, place));
         Ok(config)
     }
@@ -163,6 +177,9 @@ impl Config {
             hooks: user.hooks.unwrap_or_default(),
             secrets: user.secrets,
             storage: user.storage.unwrap_or_default(),
+            aliases: user.aliases,
+            fallback: user.fallback,
+            http: user.http,
             go_on: user.permissions.go_on.unwrap_or(false),
             named,
             layers: layer(&user.path, Reach::Full, user.permissions.rules).into_iter().collect(),
@@ -213,8 +230,10 @@ impl Config {
     pub fn not_yet(&self) -> Vec<&'static str> {
         let told = |is: bool, what| is.then_some(what);
         let small = "small_model has no effect yet: it is for titles and summaries by a model";
+        let fallback = "fallback has no effect yet: a run speaks to one model";
         let secrets = "[secrets] has no effect yet: it is for tools with network access";
-        [told(self.small_model.is_some(), small), told(!self.secrets.is_empty(), secrets)]
+        let fallback = told(!self.fallback.is_empty(), fallback);
+        [fallback, told(self.small_model.is_some(), small), told(!self.secrets.is_empty(), secrets)]
             .into_iter()
             .flatten()
             .collect()
@@ -266,6 +285,9 @@ fn widening(file: &FileConfig) -> Vec<&'static str> {
         told(file.hooks.is_some(), "hooks"),
         told(!file.secrets.is_empty(), "secrets"),
         told(file.storage.is_some(), "storage"),
+        told(!file.aliases.is_empty(), "aliases"),
+        told(!file.fallback.is_empty(), "fallback"),
+        told(file.http != HttpEntry::default(), "http"),
     ]
     .into_iter()
     .flatten()
@@ -303,10 +325,10 @@ fn read_file(path: &Path, home: Option<&Path>) -> Result<Option<FileConfig>, Con
     FileConfig::parse(path, &text, home).map(Some)
 }
 
-fn variables() -> Result<Variables, ConfigError> {
+fn variables(aliases: &Aliases) -> Result<Variables, ConfigError> {
     Ok(Variables {
-        model: model_variable("AIRLOCK_MODEL")?,
-        small_model: model_variable("AIRLOCK_SMALL_MODEL")?,
+        model: model_variable("AIRLOCK_MODEL", aliases)?,
+        small_model: model_variable("AIRLOCK_SMALL_MODEL", aliases)?,
         agent: variable("AIRLOCK_AGENT"),
     })
 }
@@ -317,9 +339,10 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|v| !v.is_empty())
 }
 
-fn model_variable(name: &'static str) -> Result<Option<ModelRef>, ConfigError> {
-    let bad = |text: &str| ConfigError::BadVariable { name, why: format!("`{text}` is not `provider/model`") };
-    variable(name).map(|text| ModelRef::parse(&text).ok_or_else(|| bad(&text))).transpose()
+fn model_variable(name: &'static str, aliases: &Aliases) -> Result<Option<ModelRef>, ConfigError> {
+    let Some(text) = variable(name) else { return Ok(None) };
+    let wrong = |near| ConfigError::NoSuchModel { by: name, name: text.clone(), hint: models::hint(near) };
+    models::named(&text, aliases).map(Some).map_err(wrong)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::error::ConfigError;
 use super::file::{KeySource, ProviderEntry};
 use super::keys::Keys;
 use super::providers::{self, KNOWN, LOCAL, OFFLINE};
-use super::{Config, nearest};
+use super::{Config, models, nearest};
 use model::provider::{Model, ModelRef};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -12,6 +12,10 @@ use std::path::PathBuf;
 /// A provider as it will be spoken to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
+    /// The model as its server names it.
+    pub id: String,
+    /// How much it thinks: the word behind the name, where the config has no model that is called so.
+    pub variant: Option<String>,
     pub adapter: String,
     pub base_url: Option<String>,
     /// A key that is named has to be there; where none is named, one that is kept is used.
@@ -62,7 +66,7 @@ pub fn target(config: &Config, model: &ModelRef) -> Result<Target, NoModel> {
     if let Some(entry) = config.providers.get(name) {
         return Ok(configured(entry, &model.model));
     }
-    built_in(name).ok_or_else(|| NoModel::NoProvider {
+    built_in(name, &model.model).ok_or_else(|| NoModel::NoProvider {
         name: name.into(),
         model: model.to_string(),
         nearest: nearest(name, names(config)),
@@ -70,28 +74,36 @@ pub fn target(config: &Config, model: &ModelRef) -> Result<Target, NoModel> {
 }
 
 fn configured(entry: &ProviderEntry, id: &str) -> Target {
+    let whole = entry.models.iter().find(|m| m.id == id);
+    let (id, variant) = if whole.is_some() { (id, None) } else { models::split_variant(id) };
     let same_service = KNOWN.iter().find(|k| entry.base_url.as_deref() == Some(k.base_url));
     Target {
+        id: id.into(),
+        variant: variant.map(str::to_owned),
         adapter: entry.adapter.clone(),
         base_url: entry.base_url.clone(),
         key: entry.key.clone().or_else(|| same_service.map(|k| KeySource::Env(k.variable.into()))),
         options: entry.options.clone(),
         text_calls: entry.text_calls,
-        model: entry.models.iter().find(|m| m.id == id).cloned(),
+        model: whole.or_else(|| entry.models.iter().find(|m| m.id == id)).cloned(),
     }
 }
 
-fn built_in(name: &str) -> Option<Target> {
-    let chat = |base_url: String, key| Target {
-        adapter: providers::ADAPTER.into(),
-        base_url: Some(base_url),
+fn built_in(name: &str, id: &str) -> Option<Target> {
+    let (id, variant) = models::split_variant(id);
+    let spoken = |adapter: &str, base_url: Option<String>, key| Target {
+        id: id.into(),
+        variant: variant.map(str::to_owned),
+        adapter: adapter.into(),
+        base_url,
         key,
         options: None,
         text_calls: false,
         model: None,
     };
+    let chat = |base_url: String, key| spoken(providers::ADAPTER, Some(base_url), key);
     if name == OFFLINE {
-        return Some(Target { adapter: OFFLINE.into(), base_url: None, ..chat(String::new(), None) });
+        return Some(spoken(OFFLINE, None, None));
     }
     let known = KNOWN.iter().find(|k| k.id == name);
     let service = known.map(|k| chat(k.base_url.into(), Some(KeySource::Env(k.variable.into()))));
@@ -214,6 +226,14 @@ mod tests {
         }
         assert_eq!(target_of(&c, "openai/m").unwrap().model.map(|m| m.context), Some(9));
         assert_eq!(target_of(&c, "openai/other").unwrap().model, None);
+        for (model, id, variant, described) in [
+            ("openai/m:high", "m", Some("high"), true),
+            ("groq/x:low", "x", Some("low"), false),
+            ("ollama/qwen3:8b", "qwen3:8b", None, false),
+        ] {
+            let t = target_of(&c, model).unwrap();
+            assert_eq!((t.id.as_str(), t.variant.as_deref(), t.model.is_some()), (id, variant, described), "{model}");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The bytes of an answer, as they come: veiled, bounded in time, put together to what one push takes.
 
 use super::{because, transport};
+use crate::tape::Recording;
 use crate::veil::Veiled;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use model::provider::ProviderFailure;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -12,7 +13,8 @@ use tokio::time::timeout;
 /// Bytes that are put together for one push.
 const READ: usize = 64 << 10;
 
-type Pieces = BoxStream<'static, reqwest::Result<Bytes>>;
+/// What arrives; nothing more after a failure.
+pub type Pieces = BoxStream<'static, Result<Bytes, ProviderFailure>>;
 
 /// The body of an answer. Dropping it ends the connection.
 pub struct Body {
@@ -23,12 +25,25 @@ pub struct Body {
     /// What broke after bytes that were still to be handed out.
     broken: Option<ProviderFailure>,
     ended: bool,
+    recording: Option<Box<Recording>>,
 }
 
 impl Body {
     #[must_use]
     pub fn new(pieces: Pieces, veiled: Veiled, patience: Duration) -> Self {
-        Self { pieces, veiled, patience, broken: None, ended: false }
+        Self { pieces, veiled, patience, broken: None, ended: false, recording: None }
+    }
+
+    /// The body of a response.
+    #[must_use]
+    pub fn of(response: reqwest::Response, veiled: Veiled, patience: Duration) -> Self {
+        Self::new(response.bytes_stream().map_err(|e| broken(&e)).boxed(), veiled, patience)
+    }
+
+    /// What is read is kept there, too.
+    #[must_use]
+    pub fn kept_in(self, recording: Recording) -> Self {
+        Self { recording: Some(Box::new(recording)), ..self }
     }
 
     /// What has arrived, as much as one push takes; `None` at the end.
@@ -36,6 +51,18 @@ impl Body {
     /// # Errors
     /// A break in the middle, or silence.
     pub async fn read(&mut self) -> Result<Option<Bytes>, ProviderFailure> {
+        let read = self.next().await;
+        if let Some(recording) = &mut self.recording {
+            match &read {
+                Ok(Some(bytes)) => recording.heard(bytes),
+                Ok(None) => recording.ended(None),
+                Err(failure) => recording.ended(Some(failure)),
+            }
+        }
+        read
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, ProviderFailure> {
         loop {
             let Some(bytes) = self.arrived().await else {
                 let rest = self.veiled.end();
@@ -55,7 +82,7 @@ impl Body {
         }
         match timeout(self.patience, self.pieces.next()).await {
             Ok(Some(Ok(first))) => return Some(self.gather(first).await),
-            Ok(Some(Err(error))) => self.broken = Some(broken(&error)),
+            Ok(Some(Err(error))) => self.broken = Some(error),
             Ok(None) => {}
             Err(_) => {
                 let why = format!("The answer stopped: nothing came for {:?}.", self.patience);
@@ -86,7 +113,7 @@ impl Body {
                     break;
                 }
                 Some(Some(Err(error))) => {
-                    self.broken = Some(broken(&error));
+                    self.broken = Some(error);
                     self.ended = true;
                     break;
                 }

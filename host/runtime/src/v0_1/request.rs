@@ -3,8 +3,9 @@
 use super::bindings::codec::exports::airlock::plugin::provider as wit;
 use super::codec::Encoding;
 use crate::registry::ProviderInfo;
-use model::budget::Price;
+use model::price::{Price, Rates, Tier};
 use model::provider::{ChatMessage, ChatPart, InlineFile, Model, Request, Role, ToolChoice};
+use serde_json::Value;
 
 impl Encoding {
     #[must_use]
@@ -87,7 +88,7 @@ pub fn info(given: wit::ProviderInfo) -> ProviderInfo {
 
 fn model(m: wit::ModelInfo) -> Model {
     Model {
-        price: m.price.and_then(|p| price(&p)),
+        price: m.price.and_then(|p| price(&p, m.metadata.as_deref())),
         id: m.id,
         name: m.name,
         context: m.context,
@@ -98,12 +99,53 @@ fn model(m: wit::ModelInfo) -> Model {
     }
 }
 
-/// A price of which one part cannot be read is unknown as a whole: a cost that is too low would be worse than none.
-fn price(p: &wit::Price) -> Option<Price> {
+/// A price of which one part cannot be read is unknown as a whole: a cost that is too low would be worse than none. Prices of larger
+/// prompts stand in the model's metadata, where the contract has room for growth: `{"tiers": [{"above": 200000, "input": "…", …}]}`.
+fn price(p: &wit::Price, metadata: Option<&str>) -> Option<Price> {
     Some(Price {
         input: p.input.parse().ok()?,
         output: p.output.parse().ok()?,
         cache_read: p.cache_read.parse().ok()?,
         cache_write: p.cache_write.parse().ok()?,
+        tiers: tiers(metadata)?,
     })
+}
+
+fn tiers(metadata: Option<&str>) -> Option<Vec<Tier>> {
+    let metadata = metadata.and_then(|m| serde_json::from_str::<Value>(m).ok());
+    let Some(given) = metadata.as_ref().and_then(|m| m.get("tiers")) else { return Some(Vec::new()) };
+    given.as_array()?.iter().map(tier).collect()
+}
+
+fn tier(given: &Value) -> Option<Tier> {
+    let rate = |name: &str| given.get(name)?.as_str()?.parse().ok();
+    let rates = Rates {
+        input: rate("input")?,
+        output: rate("output")?,
+        cache_read: rate("cache_read")?,
+        cache_write: rate("cache_write")?,
+    };
+    Some(Tier { above: given.get("above")?.as_u64()?, rates })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(metadata: Option<&str>) -> Option<Price> {
+        let text = |t: &str| t.to_owned();
+        let base =
+            wit::Price { input: text("1.25"), output: text("10"), cache_read: text("0.125"), cache_write: text("0") };
+        price(&base, metadata)
+    }
+
+    #[test]
+    fn larger_prompts_have_prices_of_their_own() {
+        let tiers = r#"{"tiers": [{"above": 200000, "input": "2.5", "output": "15", "cache_read": "0.25", "cache_write": "0"}]}"#;
+        assert_eq!(of(None).unwrap().tiers, []);
+        let tier = of(Some(tiers)).unwrap().tiers[0];
+        assert_eq!((tier.above, tier.rates.output), (200_000, "15".parse().unwrap()));
+        assert_eq!(of(Some(&tiers.replace("\"2.5\"", "2.5"))), None, "amounts are text, so that none is rounded");
+        assert_eq!(of(Some(r#"{"other": 1}"#)).unwrap().tiers, []);
+    }
 }

@@ -4,6 +4,7 @@
 
 mod guests;
 mod hooks;
+mod line;
 mod loading;
 mod providers;
 mod server;

@@ -80,7 +80,7 @@ async fn fails(stage: &Stage, base: &str, model: &str) -> ProviderFailure {
 fn what_an_adapter_says_of_itself() {
     let info = stage().runtime.provider_info("codec-lines").unwrap();
     assert_eq!((info.id.as_str(), info.base_url.as_str(), info.secrets.len()), ("codec-lines", "echo:lines", 1));
-    let price = info.models[0].price.unwrap();
+    let price = info.models[0].price.clone().unwrap();
     assert_eq!(price.cache_write, "3.125".parse().unwrap());
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 /// What the server does with a connection.
@@ -10,6 +10,10 @@ use std::time::Duration;
 pub enum Step {
     Send(&'static [u8]),
     Wait(Duration),
+    /// The same bytes again and again, this long apart, until the other side has gone.
+    Drip(&'static [u8], Duration),
+    /// Reads another request on the same connection.
+    NextRequest,
     /// Closes in the middle of whatever was promised.
     Reset,
     /// Waits until the other side has gone.
@@ -27,13 +31,13 @@ impl Server {
     pub fn new(scripts: Vec<Vec<Step>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}/v1", listener.local_addr().unwrap());
-        let (asked, requests) = sync_channel(16);
+        let (asked, requests) = sync_channel(1024);
         let (left, gone) = sync_channel(16);
         std::thread::spawn(move || {
             for script in scripts {
                 let (stream, _) = listener.accept().unwrap();
                 asked.send(request(&stream)).unwrap();
-                if serve(stream, &script) {
+                if serve(stream, &script, &asked) {
                     left.send(()).unwrap();
                 }
             }
@@ -65,10 +69,22 @@ fn request(stream: &TcpStream) -> String {
     head + &String::from_utf8(body).unwrap()
 }
 
-fn serve(mut stream: TcpStream, script: &[Step]) -> bool {
+fn serve(mut stream: TcpStream, script: &[Step], asked: &SyncSender<String>) -> bool {
     for step in script {
         match step {
-            Step::Send(bytes) => stream.write_all(bytes).unwrap(),
+            // Whoever has heard enough may leave.
+            Step::Send(bytes) => {
+                if stream.write_all(bytes).is_err() {
+                    return true;
+                }
+            }
+            Step::Drip(bytes, pause) => {
+                while stream.write_all(bytes).is_ok() {
+                    std::thread::sleep(*pause);
+                }
+                return true;
+            }
+            Step::NextRequest => asked.send(request(&stream)).unwrap(),
             Step::Wait(time) => std::thread::sleep(*time),
             Step::Reset => {
                 stream.shutdown(Shutdown::Both).unwrap();

@@ -51,7 +51,7 @@ fn the_whole_interface_is_read() {
     assert_eq!(local.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
     assert_eq!(local.key, Some(KeySource::Env("LOCAL_KEY".into())));
     assert_eq!((local.models[0].context, local.models[0].output), (32768, 4096));
-    let price = local.models[0].price.unwrap();
+    let price = local.models[0].price.clone().unwrap();
     assert_eq!((price.input, price.output), ("0.15".parse().unwrap(), "0.6".parse().unwrap()));
     let options = serde_json::json!({"top_k": 4, "nested": {"on": true, "list": [1, 2.5, "x"]}});
     assert_eq!(local.options, Some(options));
@@ -62,6 +62,40 @@ fn the_whole_interface_is_read() {
     assert_eq!(c.limits.cost_usd, Some("5".parse().unwrap()));
     assert_eq!(c.secrets["github"].hosts, ["api.github.com"]);
     assert_eq!(c.hooks, Some(vec!["redact".into()]));
+}
+
+#[test]
+fn short_names_stand_for_models_wherever_one_is_named() {
+    let text = "model = \"fast:high\"\nfallback = [\"deep\", \"p/x\"]\n[aliases]\nfast = \"p/m\"\ndeep = \"q/n\"\n\
+                [agents.a]\nmodel = \"deep\"\n[http]\nca_file = \"~/ca.pem\"\nidle = \"5m\"";
+    let c = parse_text(text).unwrap();
+    assert_eq!(c.model.unwrap().to_string(), "p/m:high");
+    assert_eq!(c.fallback.iter().map(ToString::to_string).collect::<Vec<_>>(), ["q/n", "p/x"]);
+    assert_eq!(c.agents["a"].model.as_ref().unwrap().to_string(), "q/n");
+    assert_eq!((c.http.ca_file, c.http.idle), (Some("/home/x/ca.pem".into()), Some(Duration::from_secs(300))));
+}
+
+#[test]
+fn a_price_may_rise_with_the_prompt() {
+    let text = "[providers.x]\nadapter = \"a\"\nmodels = [{ id = \"m\", price = { input = 1.25, output = 10, tiers = [\n\
+                { above = 200_000, input = 2.5, output = 15 }] } }]";
+    let price = parse_text(text).unwrap().providers["x"].models[0].price.clone().unwrap();
+    let at = |prompt| price.rates(prompt).input.to_string();
+    assert_eq!((at(200_000), at(200_001)), ("1.25".into(), "2.5".into()));
+}
+
+#[test]
+fn an_adapter_is_a_name_or_a_file_beside_the_config() {
+    for (text, want) in [
+        ("openai-chat", "openai-chat"),
+        ("./x.wasm", "/c/x.wasm"),
+        ("x.wasm", "/c/x.wasm"),
+        ("sub/x", "/c/sub/x"),
+        ("/opt/x.wasm", "/opt/x.wasm"),
+        ("~/x.wasm", "/home/x/x.wasm"),
+    ] {
+        assert_eq!(adapter(text, Path::new("/c/config.toml"), Some(Path::new("/home/x"))), want, "{text}");
+    }
 }
 
 #[test]
@@ -114,6 +148,15 @@ fn what_is_wrong_is_named_with_its_line() {
         ("[storage]\njournal_bytes = \"much\"", 2, &["storage.journal_bytes", "much", "MiB"]),
         ("[storage]\nkeep = 1", 2, &["keep", "keep_days"]),
         ("hooks = \"redact\"", 1, &["hooks", "list"]),
+        ("model = \"fats\"\n[aliases]\nfast = \"p/m\"", 1, &["model", "fats", "`fast`"]),
+        ("[aliases]\na = \"b\"\nb = \"p/m\"", 2, &["aliases.a", "provider/model"]),
+        ("[http]\nidle = \"0s\"", 2, &["http.idle", "no time"]),
+        ("[http]\nca = \"x\"", 2, &["http.ca", "`ca_file`"]),
+        (
+            "[providers.x]\nadapter = \"a\"\nmodels = [\n { id = \"m\", price = { tiers = [{ input = 1 }] } }]",
+            4,
+            &["tiers[0].above", "missing"],
+        ),
         ("a = 1\nb = = 2", 2, &["c.toml"]),
     ] {
         let error = parse_text(text).unwrap_err();
