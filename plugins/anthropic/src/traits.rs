@@ -31,18 +31,14 @@ impl Traits {
     pub fn of(model: &str) -> Self {
         let Some((family, version)) = version(model) else { return UNKNOWN };
         let always = (family == "opus" && version >= (5, 5)) || (family == "fable" && version >= (5, 0));
+        let chooses = always || (family == "sonnet" && version >= (5, 5));
         let thinking = match version {
             _ if always => Thinking::Always,
             (5.., _) => Thinking::ByDefault,
             (4, 6..) => Thinking::OnRequest,
             _ => Thinking::Budget,
         };
-        Self {
-            thinking,
-            sampling: version < (4, 7),
-            forced_tools: !always && !(family == "sonnet" && version >= (5, 5)),
-            formats: version >= (4, 5),
-        }
+        Self { thinking, sampling: version < (4, 7), forced_tools: !chooses, formats: version >= (4, 5) }
     }
 }
 
