@@ -1,5 +1,5 @@
 //! Requests: tables of bodies, and a law that holds for every conversation.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use airlock::provider::{
     File, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice, ToolDecl, ToolResult,

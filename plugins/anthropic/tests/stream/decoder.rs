@@ -4,6 +4,7 @@ use crate::fold::{Folded, chunks, decode, events, fold};
 use airlock::provider::{FailureKind, FinishReason, StreamEvent, Usage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use std::slice::from_ref;
 
 const RECORDED: &[u8] = include_bytes!("../fixtures/messages-tool-call.response.sse");
 
@@ -90,11 +91,12 @@ fn thoughts_keep_what_has_to_go_back() {
     let redacted = vec![start(1, json!({"type": "redacted_thinking", "data": "BLOB"})), stop(1)];
     let sig = Some(r#"{"signature":"SIG"}"#.to_owned());
     let blob = Some(r#"{"redacted":"BLOB"}"#.to_owned());
-    let table: &[(Vec<Vec<Value>>, Vec<(&str, Option<String>)>)] = &[
+    type Thoughts = Vec<(&'static str, Option<String>)>;
+    let table: &[(Vec<Vec<Value>>, Thoughts)] = &[
         (vec![thinking(&[said.clone(), signed.clone()])], vec![("hm", sig.clone())]),
         // Thoughts that are not shown have a signature all the same.
-        (vec![thinking(&[signed.clone()])], vec![("", sig.clone())]),
-        (vec![thinking(&[said.clone()])], vec![("hm", None)]),
+        (vec![thinking(from_ref(&signed))], vec![("", sig.clone())]),
+        (vec![thinking(from_ref(&said))], vec![("hm", None)]),
         (vec![thinking(&[said, signed]), redacted.clone()], vec![("hm", sig), ("", blob.clone())]),
         (vec![redacted], vec![("", blob)]),
     ];
@@ -158,7 +160,7 @@ fn given_at(lines: &[Value]) -> Vec<(String, usize)> {
     let mut decoder = crate::Decoder::new("m", "text/event-stream");
     let mut out = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        for event in decoder.push(&stream(std::slice::from_ref(line))) {
+        for event in decoder.push(&stream(from_ref(line))) {
             if let StreamEvent::ToolCall(call) = event {
                 out.push((call.id, at));
             }
@@ -223,7 +225,9 @@ fn a_tool_of_the_server_comes_out_with_its_result_and_its_blocks() {
 
 #[test]
 fn counts_come_in_pieces() {
-    let table: &[(Value, Value, (u64, u64, u64, u64, u64))] = &[
+    /// Input, output, thoughts, read from the cache, written to it.
+    type Counts = (u64, u64, u64, u64, u64);
+    let table: &[(Value, Value, Counts)] = &[
         (json!({"input_tokens": 10, "output_tokens": 1}), json!({"output_tokens": 9}), (10, 9, 0, 0, 0)),
         (
             json!({"input_tokens": 1, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 3}),
