@@ -7,6 +7,3 @@ CREATE TABLE inbox (
   taken      INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX inbox_by_session ON inbox (session_id, seq);
-
--- Sessions that came of another one.
-CREATE INDEX session_by_parent ON session (parent_id) WHERE parent_id IS NOT NULL;
