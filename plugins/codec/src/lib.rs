@@ -5,20 +5,25 @@
 mod blocks;
 mod body;
 mod decoder;
-mod ids;
 mod loose;
+mod newest;
 mod pieces;
 mod think;
 
+pub mod catalogue;
 pub mod failure;
 pub mod files;
+pub mod host;
+pub mod ids;
 pub mod json;
+pub mod openai;
 pub mod turns;
 
 pub use blocks::{Blocks, Kind};
 pub use body::Shape;
 pub use decoder::{Answer, Decoder, Place, Read};
-pub use ids::Seed;
+pub use ids::{CallIds, Seed};
 pub use json::Unreadable;
 pub use loose::{Loose, count};
+pub use newest::{LEFT_OUT, Newest};
 pub use think::{Think, Thinking};

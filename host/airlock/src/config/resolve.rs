@@ -101,13 +101,13 @@ fn built_in(name: &str, id: &str) -> Option<Target> {
         text_calls: false,
         model: None,
     };
-    let chat = |base_url: String, key| spoken(providers::ADAPTER, Some(base_url), key);
     if name == OFFLINE {
         return Some(spoken(OFFLINE, None, None));
     }
     let known = KNOWN.iter().find(|k| k.id == name);
-    let service = known.map(|k| chat(k.base_url.into(), Some(KeySource::Env(k.variable.into()))));
-    service.or_else(|| LOCAL.iter().find(|l| l.id == name).map(|l| chat(l.base_url(), None)))
+    let service = known.map(|k| spoken(k.adapter, Some(k.base_url.into()), Some(KeySource::Env(k.variable.into()))));
+    service
+        .or_else(|| LOCAL.iter().find(|l| l.id == name).map(|l| spoken(providers::ADAPTER, Some(l.base_url()), None)))
 }
 
 /// All names that can stand before the slash.
@@ -216,6 +216,8 @@ mod tests {
         );
         for (model, adapter, base_url, key) in [
             ("openai/m", "openai-chat", Some("http://proxy/v1"), None),
+            ("anthropic/x", "anthropic", Some("https://api.anthropic.com"), Some("ANTHROPIC_API_KEY")),
+            ("openai-responses/x", "openai-responses", Some("https://api.openai.com/v1"), Some("OPENAI_API_KEY")),
             ("groq/x", "openai-chat", Some("https://api.groq.com/openai/v1"), Some("GROQ_API_KEY")),
             ("ollama/x", "openai-chat", Some("http://127.0.0.1:11434/v1"), None),
             ("offline/explorer", "offline", None, None),
