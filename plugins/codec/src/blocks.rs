@@ -1,6 +1,6 @@
 //! The events of an answer, in an order that holds for every protocol: one start, one block open at a time, one end.
 
-use airlock::provider::{ProviderFailure, StepFinish, StreamEvent, ToolCall};
+use airlock::provider::{ProviderFailure, StepFinish, StreamEvent, ToolCall, ToolResult};
 
 /// What is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,6 +144,11 @@ impl Blocks {
     pub fn call(&mut self, call: ToolCall) {
         self.events.push(StreamEvent::ToolInputEnd { id: call.id.clone() });
         self.events.push(StreamEvent::ToolCall(call));
+    }
+
+    /// The result of a call that the server ran itself.
+    pub fn result(&mut self, result: ToolResult) {
+        self.events.push(StreamEvent::ToolResult(result));
     }
 
     /// The first end counts.

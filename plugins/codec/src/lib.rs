@@ -9,14 +9,16 @@ mod ids;
 mod loose;
 mod pieces;
 
+pub mod catalogue;
 pub mod failure;
 pub mod files;
 pub mod json;
+pub mod openai;
 pub mod turns;
 
 pub use blocks::{Blocks, Kind};
 pub use body::Shape;
 pub use decoder::{Answer, Decoder, Place, Read};
-pub use ids::Seed;
+pub use ids::{CallIds, Seed};
 pub use json::Unreadable;
 pub use loose::{Loose, count};

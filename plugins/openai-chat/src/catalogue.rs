@@ -40,7 +40,7 @@ fn model((id, context, output, input_price, cached_price, output_price): &Row) -
             cache_write: (*input_price).into(),
         }),
         tools: true,
-        reasoning: crate::dialect::is_reasoning_model(id),
+        reasoning: codec::openai::is_reasoning_model(id),
         images: true,
         metadata: None,
     }

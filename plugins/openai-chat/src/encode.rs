@@ -3,8 +3,9 @@
 //! What stays the same from step to step comes first in the body, messages in order after it, so that a server that caches by prefix
 //! finds the longest one.
 
-use crate::dialect::{Auth, Dialect, Limit, Schema, is_reasoning_model};
+use crate::dialect::{Auth, Dialect, Limit, Schema};
 use airlock::provider::{Conversation, Header, HttpRequest, Message, Request, ToolChoice, ToolDecl};
+use codec::openai::is_reasoning_model;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;

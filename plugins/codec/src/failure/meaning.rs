@@ -28,7 +28,7 @@ fn kind(status: Option<u16>, report: &Report) -> FailureKind {
 }
 
 /// Codes that settle the matter.
-const SURE_CODES: [(&str, FailureKind); 29] = [
+const SURE_CODES: [(&str, FailureKind); 30] = [
     ("context_length_exceeded", ContextOverflow),
     ("exceed_context_size_error", ContextOverflow),
     ("model_context_window_exceeded", ContextOverflow),
@@ -38,6 +38,7 @@ const SURE_CODES: [(&str, FailureKind); 29] = [
     ("billing_not_active", Quota),
     ("insufficient_balance", Quota),
     ("usage_not_included", Quota),
+    ("billing_error", Quota),
     ("exceeded_current_quota_error", Quota),
     ("invalid_api_key", Auth),
     ("authentication_error", Auth),
@@ -61,7 +62,7 @@ const SURE_CODES: [(&str, FailureKind); 29] = [
 ];
 
 /// Codes that servers use for many things.
-const BROAD_CODES: [(&str, FailureKind); 12] = [
+const BROAD_CODES: [(&str, FailureKind); 14] = [
     ("invalid_prompt", InvalidRequest),
     ("invalid_request_error", InvalidRequest),
     ("invalid_argument", InvalidRequest),
@@ -73,7 +74,9 @@ const BROAD_CODES: [(&str, FailureKind); 12] = [
     ("unavailable_error", Overloaded),
     ("unavailable", Overloaded),
     ("timeout", Transport),
+    ("timeout_error", Transport),
     ("server_error", Server),
+    ("api_error", Server),
 ];
 
 fn by_code(table: &[(&str, FailureKind)], report: &Report) -> Option<FailureKind> {
@@ -127,7 +130,7 @@ const THROTTLED: [&str; 7] = [
 ];
 
 /// `*` stands for anything between. One line a wording; the servers known to use it are named where it is not plain.
-const OVERFLOW: [&str; 31] = [
+const OVERFLOW: [&str; 32] = [
     "prompt is too long",
     "prompt too long",
     "input is too long",
@@ -135,6 +138,8 @@ const OVERFLOW: [&str; 31] = [
     "request_too_large",
     "exceeds the context window",
     "exceed*context length",
+    // Anthropic: the input and `max_tokens` together
+    "exceed context limit",
     // Gemini
     "input token count*exceeds the maximum",
     "tokens in request more than max",
@@ -170,13 +175,14 @@ const OVERFLOW: [&str; 31] = [
     "image count*exceed",
 ];
 
-const QUOTA: [&str; 6] = [
+const QUOTA: [&str; 7] = [
     "exceeded your current quota",
     "insufficient balance",
     "insufficient credit",
     "credit balance is too low",
     "requires more credits",
     "billing hard limit",
+    "reached your specified api usage limits",
 ];
 
 const FLAGGED: [&str; 4] = ["flagged", "requires moderation", "content management policy", "content policy"];

@@ -1,11 +1,11 @@
 //! Messages, and the rules of pairing: a call is followed by its result, and nothing is empty.
 
-use super::ids::IdMap;
+use super::ids;
 use crate::dialect::{Dialect, Reasoning};
 use airlock::provider::{self, File, Part, Role, ToolCall, ToolResult};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use codec::{files, turns};
+use codec::{CallIds, files, turns};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ impl<'a> Message<'a> {
 pub struct Writer {
     out: Vec<u8>,
     last: Option<&'static str>,
-    ids: IdMap,
+    ids: CallIds,
     dialect: Dialect,
     /// Calls that wait for their results, as the wire names them.
     unanswered: Vec<String>,
@@ -81,7 +81,7 @@ pub struct Writer {
 
 impl Writer {
     pub fn new(dialect: Dialect) -> Self {
-        let ids = IdMap::new(dialect.ids);
+        let ids = ids::of(dialect.ids);
         Self { out: Vec::new(), last: None, ids, dialect, unanswered: Vec::new(), files: Vec::new() }
     }
 

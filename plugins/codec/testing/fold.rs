@@ -1,7 +1,8 @@
-//! Runs bytes through the decoder and folds the events, checking on the way what must hold for every stream.
+//! Runs bytes through the decoder of the crate that includes this file and folds the events, checking on the way what must hold for every
+//! stream.
 
-use airlock::provider::{Decode, FinishReason, ProviderFailure, StreamEvent, ToolCall, Usage};
-use openai_chat::Decoder;
+use crate::Decoder;
+use airlock::provider::{Decode, FinishReason, ProviderFailure, StreamEvent, ToolCall, ToolResult, Usage};
 use std::collections::HashSet;
 
 /// What a host would have made of the events.
@@ -9,7 +10,11 @@ use std::collections::HashSet;
 pub struct Folded {
     pub text: String,
     pub reasoning: String,
+    /// Each thought with its provider data.
+    pub thoughts: Vec<(String, Option<String>)>,
     pub calls: Vec<ToolCall>,
+    /// Of calls that the server ran itself.
+    pub results: Vec<ToolResult>,
     pub reason: Option<FinishReason>,
     pub usage: Option<Usage>,
     pub metadata: Option<String>,
@@ -52,6 +57,7 @@ struct Check {
     open: Option<String>,
     ids: HashSet<String>,
     inputs: Vec<(String, String)>,
+    thought: String,
     ended: bool,
 }
 
@@ -117,8 +123,13 @@ fn step(folded: &mut Folded, check: &mut Check, event: &StreamEvent) {
         StreamEvent::ReasoningDelta { id, text } => {
             check.delta(id, text);
             folded.reasoning.push_str(text);
+            check.thought.push_str(text);
         }
-        StreamEvent::TextEnd { id, .. } | StreamEvent::ReasoningEnd { id, .. } => check.close(id),
+        StreamEvent::TextEnd { id, .. } => check.close(id),
+        StreamEvent::ReasoningEnd { id, opaque } => {
+            check.close(id);
+            folded.thoughts.push((std::mem::take(&mut check.thought), opaque.clone()));
+        }
         StreamEvent::ToolInputStart { id, name } => {
             assert!(!name.is_empty());
             check.start_input(id);
@@ -129,7 +140,10 @@ fn step(folded: &mut Folded, check: &mut Check, event: &StreamEvent) {
             check.call(call);
             folded.calls.push(call.clone());
         }
-        StreamEvent::ToolResult(_) => panic!("no tool is run by this protocol's servers"),
+        StreamEvent::ToolResult(result) => {
+            assert!(folded.calls.iter().any(|c| c.id == result.call_id), "{result:?} answers a call");
+            folded.results.push(result.clone());
+        }
         StreamEvent::StepFinish(finish) => {
             assert!(check.open.is_none(), "a finished stream leaves no block open");
             folded.reason = Some(finish.reason);
