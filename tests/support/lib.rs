@@ -6,6 +6,7 @@ pub mod home;
 pub mod law;
 pub mod model_server;
 pub mod reply;
+pub mod strict;
 
 pub use home::{Home, Run};
 pub use model_server::ModelServer;

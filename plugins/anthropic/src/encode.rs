@@ -5,9 +5,9 @@ use airlock::provider::{Header, HttpRequest, Request, ToolChoice};
 use serde_json::{Map, Value, json};
 
 mod cache;
+mod closed;
 mod media;
 mod messages;
-mod schema;
 mod tools;
 
 /// Members of the options that are the encoder's own.
@@ -170,7 +170,7 @@ impl Body<'_> {
     fn output_config(&self) -> Option<Value> {
         let mut config = self.options.get("output_config").and_then(Value::as_object).cloned().unwrap_or_default();
         if let Some(schema) = self.request.response_schema.as_deref().filter(|_| self.traits.formats) {
-            let schema = schema::closed(serde_json::from_str(schema).unwrap_or_default());
+            let schema = closed::schema(serde_json::from_str(schema).unwrap_or_default());
             config.insert("format".into(), json!({"type": "json_schema", "schema": schema}));
         }
         (!config.is_empty()).then(|| config.into())

@@ -189,7 +189,7 @@ fn a_schema_of_input_is_an_object_at_the_top() {
         ("{}", json!({"type": "object", "properties": {}})),
         (
             r#"{"anyOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{}}}]}"#,
-            json!({"properties": {"a": {"type": "string"}, "b": {}}, "type": "object"}),
+            json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}),
         ),
         (
             r#"{"type":"object","properties":{"a":{}},"required":["a"],"allOf":[{"properties":{"b":{}},"required":["b","a"]}]}"#,

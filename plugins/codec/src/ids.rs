@@ -32,6 +32,17 @@ impl Seed {
     }
 }
 
+/// Characters of a tool's name.
+const LONGEST_NAME: usize = 64;
+
+/// A tool's name as servers accept it: models call tools by names that nobody gave them.
+#[must_use]
+pub fn name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let name: String = name.chars().take(LONGEST_NAME).map(plain).collect();
+    if name.is_empty() { "unnamed".into() } else { name }
+}
+
 /// Ids of calls as a server accepts them. They are made in the order of the conversation, so each step gives the earlier calls the same.
 #[derive(Debug)]
 pub struct CallIds {

@@ -1,6 +1,7 @@
 //! Text that is not quite JSON.
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Why bytes are no JSON.
@@ -23,6 +24,18 @@ impl From<serde_json::Error> for Unreadable {
 /// [`Unreadable`].
 pub fn read(bytes: &[u8]) -> Result<Value, Unreadable> {
     serde_json::from_slice(bytes).or_else(|_| Ok(serde_json::from_str(&text(bytes))?))
+}
+
+/// Servers parse the arguments of earlier calls again, and fail the whole request where they are no object.
+#[must_use]
+pub fn arguments(input: &str) -> Cow<'_, str> {
+    if serde_json::from_str::<Map<String, Value>>(input).is_ok() {
+        return Cow::Borrowed(input);
+    }
+    if input.trim().is_empty() {
+        return Cow::Borrowed("{}");
+    }
+    Cow::Owned(json!({"invalid_arguments": input}).to_string())
 }
 
 /// Text with U+FFFD for bytes that are no UTF-8 and for escapes of half a surrogate pair.

@@ -5,13 +5,15 @@
 mod blocks;
 mod body;
 mod decoder;
-mod ids;
 mod loose;
+mod newest;
 mod pieces;
 
 pub mod catalogue;
 pub mod failure;
 pub mod files;
+pub mod host;
+pub mod ids;
 pub mod json;
 pub mod openai;
 pub mod turns;
@@ -22,3 +24,4 @@ pub use decoder::{Answer, Decoder, Place, Read};
 pub use ids::{CallIds, Seed};
 pub use json::Unreadable;
 pub use loose::{Loose, count};
+pub use newest::{LEFT_OUT, Newest};

@@ -1,5 +1,6 @@
 //! How servers differ in what they accept: one row a host. A server that is not listed gets what most understand.
 
+use codec::host;
 use serde::Deserialize;
 
 /// What an encoder has to know of a server. Each field can be set in the provider's options, under `dialect`.
@@ -108,8 +109,8 @@ const HOSTS: [(&str, Dialect); 9] = [
 
 impl Dialect {
     pub fn of(base_url: &str) -> Self {
-        let host = host(base_url);
-        let listed = HOSTS.iter().find(|(name, _)| is_in(&host, name));
+        let host = host::of(base_url);
+        let listed = HOSTS.iter().find(|(name, _)| host::is_in(&host, name));
         listed.map_or(COMMON, |(_, dialect)| *dialect)
     }
 
@@ -151,15 +152,4 @@ impl Overrides {
             fixed_temperature: self.fixed_temperature.unwrap_or(host.fixed_temperature),
         }
     }
-}
-
-fn host(url: &str) -> String {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split(['/', '?']).next().unwrap_or("");
-    let host = authority.rsplit('@').next().unwrap_or("").split(':').next().unwrap_or("");
-    host.to_ascii_lowercase()
-}
-
-fn is_in(host: &str, name: &str) -> bool {
-    host.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }

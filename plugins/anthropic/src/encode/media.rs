@@ -1,9 +1,10 @@
 //! Images and documents, and how many of them a request may hold.
 
-use airlock::provider::{File, Message, Part};
+use airlock::provider::{File, Message};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codec::files::as_text;
+use codec::{LEFT_OUT, Newest};
 use serde_json::{Value, json};
 
 /// Bytes of one image, in base64 (the server's own bound).
@@ -14,23 +15,11 @@ const ALL: usize = 24 << 20;
 const MOST: usize = 100;
 
 /// Writes files, the newest as long as they fit into a request.
-pub struct Media {
-    /// Of the files in the order of the conversation, those that are left out.
-    left_out: usize,
-    seen: usize,
-}
+pub struct Media(Newest);
 
 impl Media {
     pub fn new(messages: &[Message]) -> Self {
-        let sizes: Vec<usize> = messages.iter().flat_map(|m| &m.parts).flat_map(files).filter_map(size).collect();
-        let mut room = ALL;
-        let fits = |size: &&usize| {
-            let fits = **size <= room;
-            room = room.saturating_sub(**size);
-            fits
-        };
-        let kept = sizes.iter().rev().take(MOST).take_while(fits).count();
-        Self { left_out: sizes.len() - kept, seen: 0 }
+        Self(Newest::new(messages, size, MOST, ALL))
     }
 
     /// The block of a file. The files of a conversation have to come in its order.
@@ -38,9 +27,8 @@ impl Media {
         if size(file).is_none() {
             return text(&too_large(file).unwrap_or_else(|| as_text(file)));
         }
-        self.seen += 1;
-        if self.seen <= self.left_out {
-            return text("[A file stood here. It was left out, since later ones fill the request.]");
+        if !self.0.fits() {
+            return text(LEFT_OUT);
         }
         let data = STANDARD.encode(&file.data);
         match media_type(file) {
@@ -49,14 +37,6 @@ impl Media {
                 json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": data}})
             }
         }
-    }
-}
-
-fn files(part: &Part) -> &[File] {
-    match part {
-        Part::File(file) => std::slice::from_ref(file),
-        Part::ToolResult(result) => &result.files,
-        _ => &[],
     }
 }
 

@@ -2,11 +2,10 @@
 //! their calls, and nothing empty.
 
 use super::media::Media;
-use super::tools;
 use crate::thought::{self, is_thought};
 use airlock::provider::{Part, Request, ToolCall, ToolResult};
 use codec::turns::{self, Answered, Turn};
-use codec::{CallIds, Seed};
+use codec::{CallIds, Seed, ids};
 use serde_json::{Map, Value, json};
 
 /// Said where a user has to speak and nobody did.
@@ -92,8 +91,7 @@ impl Writer {
             return blocks.extend(own);
         }
         let id = self.ids.call(&call.id);
-        blocks
-            .push(json!({"type": "tool_use", "id": id, "name": tools::name(&call.name), "input": input(&call.input)}));
+        blocks.push(json!({"type": "tool_use", "id": id, "name": ids::name(&call.name), "input": input(&call.input)}));
         self.calls.push(id);
     }
 

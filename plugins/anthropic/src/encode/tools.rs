@@ -1,11 +1,8 @@
 //! Declarations of tools.
 
-use super::schema;
 use airlock::provider::{Part, Request, ToolDecl};
+use codec::ids::name;
 use serde_json::{Map, Value, json};
-
-/// Characters of a tool's name.
-const LONGEST: usize = 64;
 
 /// The declarations, and those of the server's own tools that the options ask for. Where there are none although the conversation has calls,
 /// the called tools stand in, since the server wants to know them.
@@ -23,13 +20,14 @@ fn declaration(tool: &ToolDecl) -> Result<Value, String> {
     if name(&tool.name) != tool.name {
         return Err(bad("its name must have 1 to 64 letters, digits, `_` and `-`"));
     }
-    let input = schema::of_input(&tool.input_schema).map_err(|why| bad(&format!("its schema is {why}")))?;
+    let input = schema::parameters(&tool.input_schema, &schema::ANTHROPIC)
+        .map_err(|why| bad(&format!("its schema is {why}")))?;
     let mut out = Map::new();
     out.insert("name".into(), tool.name.as_str().into());
     if !tool.description.trim().is_empty() {
         out.insert("description".into(), tool.description.as_str().into());
     }
-    out.insert("input_schema".into(), input);
+    out.insert("input_schema".into(), input.into());
     Ok(out.into())
 }
 
@@ -49,11 +47,4 @@ fn called(request: &Request) -> Vec<Value> {
         }
     }
     names.iter().map(|name| json!({"name": name, "input_schema": {"type": "object"}})).collect()
-}
-
-/// A name as the server accepts it: models call tools by names that nobody gave them.
-pub fn name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
-    let name: String = name.chars().take(LONGEST).map(plain).collect();
-    if name.is_empty() { "unnamed".into() } else { name }
 }

@@ -5,7 +5,7 @@ use crate::dialect::{Dialect, Reasoning};
 use airlock::provider::{self, File, Part, Role, ToolCall, ToolResult};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use codec::{CallIds, files, turns};
+use codec::{CallIds, files, json as text, turns};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -246,17 +246,6 @@ fn file(file: &File) -> Value {
 
 fn call(call: &ToolCall, id: String) -> Call<'_> {
     let extra_content = call.opaque.clone().and_then(|o| RawValue::from_string(o).ok());
-    let function = Called { name: &call.name, arguments: arguments(&call.input) };
+    let function = Called { name: &call.name, arguments: text::arguments(&call.input) };
     Call { id, kind: "function", function, extra_content }
-}
-
-/// Servers parse the arguments of earlier calls again, and fail the whole request where they are no object.
-fn arguments(input: &str) -> Cow<'_, str> {
-    if serde_json::from_str::<serde_json::Map<String, Value>>(input).is_ok() {
-        return Cow::Borrowed(input);
-    }
-    if input.trim().is_empty() {
-        return Cow::Borrowed("{}");
-    }
-    Cow::Owned(json!({"invalid_arguments": input}).to_string())
 }
