@@ -39,12 +39,14 @@ impl Kind {
 
 /// Every component that is part of the program: a folder of `plugins/` each.
 const BUNDLED: &[(&str, Kind)] = &[
+    ("anthropic", Kind::Pure),
     ("bash", Kind::Acting),
     ("edit", Kind::Acting),
     ("glob", Kind::Acting),
     ("grep", Kind::Acting),
     ("offline", Kind::Pure),
     ("openai-chat", Kind::Pure),
+    ("openai-responses", Kind::Pure),
     ("read", Kind::Acting),
     ("redact", Kind::Pure),
     ("todowrite", Kind::Acting),

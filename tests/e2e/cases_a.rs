@@ -1,5 +1,5 @@
-//! Field reports of provider streams: every development case of area A for `openai-chat`, as recorded and with one byte a
-//! write, through the built binary.
+//! Field reports of provider streams: every development case of area A, as recorded and with one byte a write, through the built
+//! binary.
 
 use base64::Engine;
 use serde_json::Value;
@@ -9,8 +9,23 @@ use support::{Home, ModelServer, Reply, Run};
 
 #[test]
 fn streams_of_openai_chat() {
+    streams_of("openai-chat");
+}
+
+#[test]
+fn streams_of_anthropic() {
+    streams_of("anthropic");
+}
+
+#[test]
+fn streams_of_openai_responses() {
+    streams_of("openai-responses");
+}
+
+/// The cases name a provider as its adapter is named.
+fn streams_of(adapter: &str) {
     let mut report = Report::default();
-    for case in area("A").iter().filter(|c| c["provider"] == "openai-chat" && c["kind"].is_null()) {
+    for case in area("A").iter().filter(|c| c["provider"] == adapter && c["kind"].is_null()) {
         let id = case["id"].as_str().unwrap_or("?");
         for cut in [Cut::AsRecorded, Cut::OneByte] {
             report.add(&format!("{id} {cut:?}"), run_case(case, cut));
@@ -50,7 +65,7 @@ fn recorded_sizes(chunking: &Value, body: &[u8]) -> Vec<usize> {
 
 fn run_case(case: &Value, cut: Cut) -> Result<(), String> {
     let server = ModelServer::start([reply_of(case, cut)]);
-    let home = Home::with_model(&server.base_url());
+    let home = Home::with_adapter(case["provider"].as_str().unwrap_or(""), &server.base_url());
     let run = home.run(&["--yes", "Go."]);
     let session = run.lines().first().and_then(|l| l["sessionID"].as_str().map(str::to_owned)).ok_or("no session")?;
     let export = home.airlock(&["session", "export", &session]);
@@ -65,6 +80,10 @@ fn check(expect: &Value, run: &Run, message: &Value, server: &ModelServer) -> Re
     if let (Some(want), false) = (expect["text"].as_str(), failed) {
         let got: String = of_type(parts, "text").filter_map(|p| p["text"].as_str()).collect();
         same("text", &Value::from(want), &Value::from(got))?;
+    }
+    if let (Some(want), false) = (expect["reasoning"].as_str(), failed) {
+        let got: String = of_type(parts, "reasoning").filter_map(|p| p["text"].as_str()).collect();
+        same("reasoning", &Value::from(want), &Value::from(got))?;
     }
     if let Some(want) = expect["tool_calls"].as_array() {
         check_calls(want, parts)?;
@@ -114,6 +133,10 @@ fn check_end(expect: &Value, run: &Run, message: &Value, parts: &[Value]) -> Res
         if let Some(retryable) = error.get("retryable") {
             same("retryable", retryable, &got["retryable"])?;
         }
+        if let Some(words) = error.get("message_contains").and_then(Value::as_str) {
+            let message = got["message"].as_str().unwrap_or("");
+            message.contains(words).then_some(()).ok_or_else(|| format!("`{words}` is not in `{message}`"))?;
+        }
     } else {
         let finish = of_type(parts, "step-finish").next().map_or(Value::Null, |p| p["reason"].clone());
         one_of("finish", &expect["finish"], &finish)?;
@@ -125,6 +148,8 @@ fn check_end(expect: &Value, run: &Run, message: &Value, parts: &[Value]) -> Res
         let output = sum([&t["output"], &t["reasoning"], &Value::Null]);
         usage.get("input_total").map_or(Ok(()), |w| same("input tokens", w, &Value::from(input)))?;
         usage.get("output_total").map_or(Ok(()), |w| same("output tokens", w, &Value::from(output)))?;
+        usage.get("cache_read").map_or(Ok(()), |w| same("cached tokens", w, &t["cache"]["read"]))?;
+        usage.get("cache_write").map_or(Ok(()), |w| same("written tokens", w, &t["cache"]["write"]))?;
     }
     Ok(())
 }
@@ -136,6 +161,15 @@ fn check_requests(expect: &Value, server: &ModelServer) -> Result<(), String> {
     {
         return Err(format!("{} requests, at most {most}", requests.len()));
     }
+    let next = requests.get(1).map_or(String::new(), |r| r.body.to_string());
+    for words in expect["next_request_contains"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        next.contains(words).then_some(()).ok_or_else(|| format!("`{words}` is not in the next request: {next}"))?;
+    }
+    let places =
+        expect["next_request_order"].as_array().into_iter().flatten().map(|w| next.find(w.as_str().unwrap_or("")));
+    let places: Vec<usize> =
+        places.collect::<Option<_>>().ok_or_else(|| format!("not all are in the next request: {next}"))?;
+    places.is_sorted().then_some(()).ok_or_else(|| format!("another order in the next request: {next}"))?;
     for id in expect["next_request_has_error_result_for"].as_array().into_iter().flatten() {
         let next = requests.get(1).ok_or("no second request")?;
         next.result(id.as_str().unwrap_or("")).ok_or(format!("no result for {id} in the next request"))?;

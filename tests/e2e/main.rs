@@ -1,5 +1,6 @@
 //! The built binary, end to end. One file an area.
 
+mod adapters;
 mod answers;
 mod bad_input;
 mod cases_a;

@@ -94,6 +94,14 @@ impl Home {
         home
     }
 
+    /// As [`Self::with_model`], through this adapter.
+    #[must_use]
+    pub fn with_adapter(adapter: &str, base_url: &str) -> Self {
+        let home = Self::new();
+        home.config(&adapter_config(adapter, base_url));
+        home
+    }
+
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().canonicalize().expect("the temporary folder").join(name)
@@ -162,8 +170,14 @@ impl Home {
 /// Config with one provider, `mock`, at this address.
 #[must_use]
 pub fn model_config(base_url: &str) -> String {
+    adapter_config("openai-chat", base_url)
+}
+
+/// Config with one provider, `mock`, at this address, through this adapter.
+#[must_use]
+pub fn adapter_config(adapter: &str, base_url: &str) -> String {
     format!(
-        "model = \"mock/mock\"\n\n[providers.mock]\nadapter = \"openai-chat\"\nbase_url = \"{base_url}\"\n\
+        "model = \"mock/mock\"\n\n[providers.mock]\nadapter = \"{adapter}\"\nbase_url = \"{base_url}\"\n\
          models = [{{ id = \"mock\", context = 200000, output = 32000 }}]\n"
     )
 }

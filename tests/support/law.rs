@@ -1,7 +1,8 @@
 //! The laws that every request keeps, whatever the test is about: a call has its result and a result its call, no message is
 //! empty, no secret's value is inside, the prefix does not change from step to step, and the window is not exceeded.
 
-use serde_json::Value;
+use crate::wire::Wire;
+use serde_json::{Value, json};
 
 /// What a request is held against.
 #[derive(Clone, Debug, Default)]
@@ -12,9 +13,31 @@ pub struct Terms {
     pub window: usize,
 }
 
+/// The first law that the body of a request in this wire format breaks.
+#[must_use]
+pub fn broken_in(wire: Wire, body: &Value, before: Option<&Value>, terms: &Terms) -> Option<String> {
+    let plain = |body: &Value| json!({"messages": wire.conversation(body)});
+    match wire {
+        Wire::Chat => broken(body, before, terms),
+        _ => beyond(body, terms)
+            .or_else(|| wire.refusal(body))
+            .or_else(|| before.and_then(|b| changed_prefix(&plain(b), &plain(body)))),
+    }
+}
+
 /// The first law that the body of a request breaks. `before` is the request before it in the same session.
 #[must_use]
 pub fn broken(body: &Value, before: Option<&Value>, terms: &Terms) -> Option<String> {
+    let empty = Vec::new();
+    let messages = body["messages"].as_array().unwrap_or(&empty);
+    beyond(body, terms)
+        .or_else(|| empty_message(messages))
+        .or_else(|| unpaired(messages))
+        .or_else(|| before.and_then(|b| changed_prefix(b, body)))
+}
+
+/// A secret in the request, or more than the window holds.
+fn beyond(body: &Value, terms: &Terms) -> Option<String> {
     let text = body.to_string();
     if let Some(s) = terms.secrets.iter().find(|s| text.contains(s.as_str())) {
         return Some(format!("a secret's value ({}…) is in the request", &s[..s.len().min(4)]));
@@ -22,9 +45,7 @@ pub fn broken(body: &Value, before: Option<&Value>, terms: &Terms) -> Option<Str
     if terms.window > 0 && text.len() / 4 > terms.window {
         return Some(format!("the request has about {} tokens, the window {}", text.len() / 4, terms.window));
     }
-    let empty = Vec::new();
-    let messages = body["messages"].as_array().unwrap_or(&empty);
-    empty_message(messages).or_else(|| unpaired(messages)).or_else(|| before.and_then(|b| changed_prefix(b, body)))
+    None
 }
 
 fn is_blank(content: &Value) -> bool {
@@ -87,7 +108,6 @@ fn changed_prefix(before: &Value, now: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn call(id: &str) -> Value {
         json!({"role": "assistant", "content": null,

@@ -7,7 +7,9 @@ pub mod law;
 pub mod model_server;
 pub mod reply;
 pub mod strict;
+pub mod wire;
 
 pub use home::{Home, Run};
 pub use model_server::ModelServer;
 pub use reply::Reply;
+pub use wire::Wire;

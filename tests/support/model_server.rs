@@ -3,6 +3,7 @@
 
 use crate::law::{self, Terms};
 use crate::reply::{End, Reply};
+use crate::wire::Wire;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -166,8 +167,9 @@ fn answer(request: Received, state: &Mutex<State>) -> Reply {
     if request.path.ends_with("/models") {
         return Reply::http(200, "application/json", json!({"data": [{"id": "mock"}]}).to_string());
     }
+    let wire = Wire::of(&request.path);
     let before = state.received.last().map(|r| &r.body).filter(|_| state.prefix_law);
-    let broken = law::broken(&request.body, before, &state.terms);
+    let broken = law::broken_in(wire, &request.body, before, &state.terms);
     let chosen = state.by.as_ref().map(|by| by(&request.messages()));
     state.received.push(request);
     if let Some(why) = broken {
@@ -178,7 +180,7 @@ fn answer(request: Received, state: &Mutex<State>) -> Reply {
     chosen
         .or_else(|| state.script.pop_front())
         .or_else(|| state.last.clone())
-        .unwrap_or_else(|| Reply::text("Understood."))
+        .unwrap_or_else(|| wire.turn(Some("Understood."), &[]))
 }
 
 fn write_reply(mut stream: &TcpStream, reply: &Reply) -> std::io::Result<()> {

@@ -58,7 +58,7 @@ fn rows(config: &Config) -> Vec<Row> {
     });
     let known = KNOWN.iter().map(|k| Row {
         name: k.id.into(),
-        adapter: ADAPTER.into(),
+        adapter: k.adapter.into(),
         base_url: k.base_url.into(),
         key: Some(KeySource::Env(k.variable.into())),
     });

@@ -1,26 +1,37 @@
 //! Providers that need no config: a key in the environment, or a server on this machine, is enough.
 
-/// A service that speaks the chat format at an address of its own.
+/// A service at an address of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Name used in `provider/model`.
     pub id: &'static str,
+    /// The adapter that speaks to it.
+    pub adapter: &'static str,
     pub variable: &'static str,
     pub base_url: &'static str,
     /// Taken where a key is set and no model is named.
     pub model: &'static str,
 }
 
-/// The adapter that all of these speak through.
+/// The adapter of most of these, and of the servers on this machine.
 pub const ADAPTER: &str = "openai-chat";
 
 const fn known(id: &'static str, variable: &'static str, base_url: &'static str, model: &'static str) -> Known {
-    Known { id, variable, base_url, model }
+    Known { id, adapter: ADAPTER, variable, base_url, model }
+}
+
+const fn through(adapter: &'static str, known: Known) -> Known {
+    Known { adapter, ..known }
 }
 
 /// In the order in which their keys are looked for.
 pub const KNOWN: &[Known] = &[
     known("openai", "OPENAI_API_KEY", "https://api.openai.com/v1", "gpt-5.1"),
+    through(
+        "openai-responses",
+        known("openai-responses", "OPENAI_API_KEY", "https://api.openai.com/v1", "gpt-6.1-sol"),
+    ),
+    through("anthropic", known("anthropic", "ANTHROPIC_API_KEY", "https://api.anthropic.com", "claude-sonnet-5-5")),
     known("openrouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1", "openrouter/auto"),
     known("deepseek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1", "deepseek-chat"),
     known("groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1", "openai/gpt-oss-120b"),

@@ -80,8 +80,8 @@ fn configured(entry: &ProviderEntry, id: &str) -> Target {
 }
 
 fn built_in(name: &str) -> Option<Target> {
-    let chat = |base_url: String, key| Target {
-        adapter: providers::ADAPTER.into(),
+    let target = |adapter: &str, base_url: String, key| Target {
+        adapter: adapter.into(),
         base_url: Some(base_url),
         key,
         options: None,
@@ -91,8 +91,8 @@ fn built_in(name: &str) -> Option<Target> {
         return Some(Target { adapter: OFFLINE.into(), base_url: None, key: None, options: None, model: None });
     }
     let known = KNOWN.iter().find(|k| k.id == name);
-    let service = known.map(|k| chat(k.base_url.into(), Some(KeySource::Env(k.variable.into()))));
-    service.or_else(|| LOCAL.iter().find(|l| l.id == name).map(|l| chat(l.base_url(), None)))
+    let service = known.map(|k| target(k.adapter, k.base_url.into(), Some(KeySource::Env(k.variable.into()))));
+    service.or_else(|| LOCAL.iter().find(|l| l.id == name).map(|l| target(providers::ADAPTER, l.base_url(), None)))
 }
 
 /// All names that can stand before the slash.
@@ -201,6 +201,8 @@ mod tests {
         );
         for (model, adapter, base_url, key) in [
             ("openai/m", "openai-chat", Some("http://proxy/v1"), None),
+            ("anthropic/x", "anthropic", Some("https://api.anthropic.com"), Some("ANTHROPIC_API_KEY")),
+            ("openai-responses/x", "openai-responses", Some("https://api.openai.com/v1"), Some("OPENAI_API_KEY")),
             ("groq/x", "openai-chat", Some("https://api.groq.com/openai/v1"), Some("GROQ_API_KEY")),
             ("ollama/x", "openai-chat", Some("http://127.0.0.1:11434/v1"), None),
             ("offline/explorer", "offline", None, None),
