@@ -49,7 +49,7 @@ const SURE_CODES: [(&str, FailureKind); 30] = [
     ("rate_limit_error", RateLimit),
     ("rate_limit_reached_error", RateLimit),
     ("too_many_requests", RateLimit),
-    ("resource_exhausted", RateLimit),
+    ("api_key_invalid", Auth),
     ("server_is_overloaded", Overloaded),
     ("overloaded_error", Overloaded),
     ("engine_overloaded_error", Overloaded),
@@ -62,7 +62,8 @@ const SURE_CODES: [(&str, FailureKind); 30] = [
 ];
 
 /// Codes that servers use for many things.
-const BROAD_CODES: [(&str, FailureKind); 14] = [
+const BROAD_CODES: [(&str, FailureKind); 15] = [
+    ("resource_exhausted", RateLimit),
     ("invalid_prompt", InvalidRequest),
     ("invalid_request_error", InvalidRequest),
     ("invalid_argument", InvalidRequest),
