@@ -94,7 +94,9 @@ fn by_words(status: Option<u16>, report: &Report, words: &str) -> Option<Failure
         return Some(Quota);
     }
     let refused = matches!(status, Some(400 | 403)) && any(&FLAGGED, words);
-    refused.then_some(ContentFilter)
+    // Ollama, llama.cpp: their own parser gave up on what the model wrote.
+    let garbled = words.contains("error parsing tool call") || words.contains("failed to parse tool call");
+    refused.then_some(ContentFilter).or(garbled.then_some(MalformedToolCall))
 }
 
 /// Some servers answer a request that is too long with a status and nothing else.
