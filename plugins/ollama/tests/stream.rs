@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use airlock::provider::{FailureKind, FinishReason, StreamEvent, Usage};
-use fold::{Folded, after_each_cr, chunks, decode, fold};
+use fold::{Folded, after_each_cr, chunks, decode, events, fold};
 use ollama::Decoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -163,6 +163,7 @@ fn sizes_are_bounded() {
     assert_eq!(failed(format!("{{\"a\":{}\n", "[".repeat(100_000)).as_bytes()), FailureKind::Transport);
     let calls: Vec<Value> = (0..300).map(|_| json!({"function": {"name": "x"}})).collect();
     assert_eq!(failed(says(json!({"tool_calls": calls})).as_bytes()), FailureKind::Transport);
+    assert_eq!(fold(&events(b"data: nonsense\n\n")).failure.unwrap().kind, FailureKind::Transport);
     let empty = format!("{}{}", "{}\n".repeat(100_000), done("stop"));
     assert_eq!(fold(&decode(TYPE, &[empty.as_bytes()])).reason, Some(FinishReason::Stop));
 }
