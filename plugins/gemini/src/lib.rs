@@ -22,7 +22,7 @@ impl Provider for Codec {
             name: "Google Gemini".into(),
             secrets: vec!["gemini".into()],
             base_url: "https://generativelanguage.googleapis.com".into(),
-            models: codec::catalogue::read(include_str!("models.json")),
+            models: codec::catalogue::read(include_str!("../models.json")),
             metadata: Some(r#"{"env":{"gemini":"GEMINI_API_KEY"}}"#.into()),
         }
     }
