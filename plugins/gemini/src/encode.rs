@@ -23,7 +23,7 @@ pub fn encode(request: &Request) -> Result<HttpRequest, String> {
     body.extend(choice(request).map(|c| ("toolConfig".to_owned(), c)));
     let mut generation = generation(request);
     for (name, value) in options {
-        let (place, name) = place(&mut body, &mut generation, &name);
+        let place = if OF_BODY.contains(&name.as_str()) { &mut body } else { &mut generation };
         if value.is_null() { drop(place.shift_remove(&name)) } else { drop(place.insert(name, value)) }
     }
     if !generation.is_empty() {
@@ -31,14 +31,6 @@ pub fn encode(request: &Request) -> Result<HttpRequest, String> {
     }
     let body = serde_json::to_vec(&body).map_err(|e| format!("The request cannot be written: {e}"))?;
     Ok(HttpRequest { method: "POST".into(), url: url(request)?, headers: headers(request), body })
-}
-
-fn place<'a>(
-    body: &'a mut Map<String, Value>,
-    generation: &'a mut Map<String, Value>,
-    name: &str,
-) -> (&'a mut Map<String, Value>, String) {
-    (if OF_BODY.contains(&name) { body } else { generation }, name.to_owned())
 }
 
 /// Options as a flat list: what a config says under `generationConfig` is meant for the same place as what it says beside it.

@@ -197,6 +197,19 @@ proptest! {
     }
 
     #[test]
+    fn a_broken_stream_ends_all_the_same(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+        let lines = [says(json!({"thinking": "th", "content": "t"})), says(json!({"tool_calls": [{"function": {"name": "x", "arguments": {"a": [1]}}}]})), done("stop")];
+        let mut body = lines.concat().into_bytes();
+        let at = at.index(body.len());
+        body[at] = byte;
+        fold(&decode(TYPE, &[&body]));
+        body.truncate(cut.index(body.len()));
+        let whole = decode(TYPE, &[&body]);
+        fold(&whole);
+        prop_assert_eq!(decode(TYPE, &chunks(&body, &[7, 1, 64])), whole);
+    }
+
+    #[test]
     fn noise_never_panics_and_ends_in_a_failure(body in prop::collection::vec(any::<u8>(), 0..2000), sizes in prop::collection::vec(1..100usize, 1..8)) {
         let whole = decode(TYPE, &[&body]);
         prop_assert!(fold(&whole).failure.is_some_and(|f| f.message.chars().count() < 700));
