@@ -42,9 +42,11 @@ const BUNDLED: &[(&str, Kind)] = &[
     ("anthropic", Kind::Pure),
     ("bash", Kind::Acting),
     ("edit", Kind::Acting),
+    ("gemini", Kind::Pure),
     ("glob", Kind::Acting),
     ("grep", Kind::Acting),
     ("offline", Kind::Pure),
+    ("ollama", Kind::Pure),
     ("openai-chat", Kind::Pure),
     ("openai-responses", Kind::Pure),
     ("read", Kind::Acting),
@@ -138,10 +140,10 @@ impl Places {
         }
     }
 
-    /// Manifest and sources of every crate beside the components: they share some.
+    /// Manifest, sources and catalogue of every crate beside the components: they share some.
     fn crates(&self) -> impl Iterator<Item = PathBuf> {
         let folders = fs::read_dir(self.root.join("plugins")).into_iter().flatten().flatten().map(|e| e.path());
-        folders.flat_map(|f| [f.join("Cargo.toml"), f.join("src")]).filter(|f| f.exists())
+        folders.flat_map(|f| [f.join("Cargo.toml"), f.join("src"), f.join("models.json")]).filter(|f| f.exists())
     }
 }
 

@@ -53,3 +53,20 @@ fn through_openai_responses() {
     };
     converse(Wire::Responses, ("authorization", &format!("Bearer {KEY}")), outputs);
 }
+
+#[test]
+fn through_gemini() {
+    let responses = |body: &Value| {
+        let last = body["contents"].as_array().and_then(|c| c.last()).map(|c| c["parts"].clone()).unwrap_or_default();
+        last.as_array().is_some_and(|parts| parts.len() == 2 && parts.iter().all(|p| p["functionResponse"].is_object()))
+    };
+    converse(Wire::Gemini, ("x-goog-api-key", KEY), responses);
+}
+
+#[test]
+fn through_ollama() {
+    let results = |body: &Value| {
+        body["messages"].as_array().is_some_and(|m| m.iter().filter(|m| m["role"] == "tool").count() == 2)
+    };
+    converse(Wire::Ollama, ("authorization", &format!("Bearer {KEY}")), results);
+}

@@ -3,6 +3,7 @@
 
 use base64::Engine;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use support::cases::{Report, area};
 use support::{Home, ModelServer, Reply, Run};
@@ -20,6 +21,11 @@ fn streams_of_anthropic() {
 #[test]
 fn streams_of_openai_responses() {
     streams_of("openai-responses");
+}
+
+#[test]
+fn streams_of_gemini() {
+    streams_of("gemini");
 }
 
 /// The cases name a provider as its adapter is named.
@@ -120,7 +126,9 @@ fn check_calls(want: &[Value], parts: &[Value]) -> Result<(), String> {
             same("id", &want["id"], &got["callID"])?;
         }
     }
-    Ok(())
+    let ids: BTreeSet<&str> = of_type(parts, "tool").filter_map(|p| p["callID"].as_str()).collect();
+    let unique = ids.len() == want.len() && ids.iter().all(|id| !id.is_empty());
+    unique.then_some(()).ok_or_else(|| format!("ids {ids:?}"))
 }
 
 fn check_end(expect: &Value, run: &Run, message: &Value, parts: &[Value]) -> Result<(), String> {
@@ -164,6 +172,14 @@ fn check_requests(expect: &Value, server: &ModelServer) -> Result<(), String> {
     let next = requests.get(1).map_or(String::new(), |r| r.body.to_string());
     for words in expect["next_request_contains"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         next.contains(words).then_some(()).ok_or_else(|| format!("`{words}` is not in the next request: {next}"))?;
+    }
+    if let Some(count) = expect["next_request_gemini"]["function_response_parts_in_one_content"].as_u64() {
+        let contents = requests.get(1).and_then(|r| r.body["contents"].as_array().cloned()).unwrap_or_default();
+        let responses = |c: &Value| {
+            c["parts"].as_array().map_or(0, |p| p.iter().filter(|p| p["functionResponse"].is_object()).count() as u64)
+        };
+        let counts: Vec<u64> = contents.iter().map(responses).filter(|n| *n > 0).collect();
+        same("responses of a content", &Value::from(vec![count]), &Value::from(counts))?;
     }
     let places =
         expect["next_request_order"].as_array().into_iter().flatten().map(|w| next.find(w.as_str().unwrap_or("")));

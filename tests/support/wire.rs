@@ -9,6 +9,8 @@ pub enum Wire {
     Chat,
     Anthropic,
     Responses,
+    Gemini,
+    Ollama,
 }
 
 impl Wire {
@@ -17,6 +19,8 @@ impl Wire {
         match path.split('?').next().unwrap_or("").rsplit('/').next() {
             Some("messages") => Self::Anthropic,
             Some("responses") => Self::Responses,
+            Some("chat") => Self::Ollama,
+            Some(last) if last.ends_with(":streamGenerateContent") => Self::Gemini,
             _ => Self::Chat,
         }
     }
@@ -28,6 +32,8 @@ impl Wire {
             Self::Chat => "openai-chat",
             Self::Anthropic => "anthropic",
             Self::Responses => "openai-responses",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
         }
     }
 
@@ -38,6 +44,11 @@ impl Wire {
             Self::Chat => Reply::turn(text, calls),
             Self::Anthropic => named(&anthropic(text, calls)),
             Self::Responses => named(&responses(text, calls)),
+            Self::Gemini => Reply::sse(gemini(text, calls).iter().map(event).collect::<String>()),
+            Self::Ollama => {
+                let lines: String = ollama(text, calls).iter().map(|line| format!("{line}\n")).collect();
+                Reply::http(200, "application/x-ndjson", lines)
+            }
         }
     }
 
@@ -48,6 +59,8 @@ impl Wire {
             Self::Chat => None,
             Self::Anthropic => strict::anthropic_request(body).err(),
             Self::Responses => strict::responses_request(body).err(),
+            Self::Gemini => strict::gemini_request(body).err(),
+            Self::Ollama => strict::ollama_request(body).err(),
         }
     }
 
@@ -55,7 +68,8 @@ impl Wire {
     #[must_use]
     pub fn conversation(self, body: &Value) -> Value {
         match self {
-            Self::Chat => body["messages"].clone(),
+            Self::Chat | Self::Ollama => body["messages"].clone(),
+            Self::Gemini => parts(&body["contents"]),
             Self::Responses => body["input"].clone(),
             Self::Anthropic => {
                 let mut messages = body["messages"].clone();
@@ -129,4 +143,37 @@ fn responses(text: Option<&str>, calls: &[(&str, &str, Value)]) -> Vec<Value> {
     let response = json!({"id": "resp_1", "status": "completed", "output": items, "usage": usage});
     out.push(json!({"type": "response.completed", "response": response}));
     out
+}
+
+/// Neighbours of one role are one content there, so a content may grow; a part does not.
+fn parts(contents: &Value) -> Value {
+    let of = |content: &Value| {
+        let role = content["role"].clone();
+        let parts = content["parts"].as_array().cloned().unwrap_or_default();
+        parts.into_iter().map(move |part| json!({"role": role, "part": part}))
+    };
+    contents.as_array().into_iter().flatten().flat_map(of).collect()
+}
+
+fn gemini(text: Option<&str>, calls: &[(&str, &str, Value)]) -> Vec<Value> {
+    let chunk = |parts: Value| json!({"candidates": [{"index": 0, "content": {"role": "model", "parts": parts}}], "modelVersion": "mock"});
+    let said = text.map(|t| chunk(json!([{"text": t}])));
+    let called = calls.iter().map(|(id, name, input)| json!({"functionCall": {"id": id, "name": name, "args": input}}));
+    let called: Vec<Value> = called.collect();
+    let called = (!called.is_empty()).then(|| chunk(called.into()));
+    let usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110});
+    let end = json!({"candidates": [{"index": 0, "finishReason": "STOP"}], "usageMetadata": usage});
+    said.into_iter().chain(called).chain([end]).collect()
+}
+
+fn ollama(text: Option<&str>, calls: &[(&str, &str, Value)]) -> Vec<Value> {
+    let line = |message: Value| json!({"model": "mock", "message": message, "done": false});
+    let said = text.map(|t| line(json!({"role": "assistant", "content": t})));
+    let called =
+        calls.iter().map(|(id, name, input)| json!({"id": id, "function": {"name": name, "arguments": input}}));
+    let called: Vec<Value> = called.collect();
+    let called = (!called.is_empty()).then(|| line(json!({"role": "assistant", "content": "", "tool_calls": called})));
+    let end = json!({"model": "mock", "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop",
+        "prompt_eval_count": 100, "eval_count": 10});
+    said.into_iter().chain(called).chain([end]).collect()
 }

@@ -26,3 +26,9 @@ pub fn result_text(result: &ToolResult) -> Cow<'_, str> {
         _ => Cow::Borrowed(text),
     }
 }
+
+/// Asks for an answer of this shape where the protocol cannot ask for it together with tools. The host checks the answer all the same.
+#[must_use]
+pub fn schema_in_words(schema: &str) -> String {
+    format!("Give your final answer as JSON alone, without any other text, valid against this JSON Schema:\n{schema}")
+}

@@ -10,6 +10,8 @@ pub struct Dialect {
     pub ids: Ids,
     pub reasoning: Reasoning,
     pub schema: Schema,
+    pub parameters: Parameters,
+    pub thinking: Thinking,
     pub auth: Auth,
     /// The server takes `stream_options`; without it usage comes anyway, or not at all.
     pub stream_options: bool,
@@ -64,6 +66,40 @@ pub enum Schema {
     JsonObject,
 }
 
+/// What the schemas of tools may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Parameters {
+    /// All of JSON Schema; it goes byte by byte.
+    Any,
+    /// OpenAI's part of it.
+    Openai,
+    /// Moonshot's part of it.
+    Moonshot,
+}
+
+impl Parameters {
+    pub fn rules(self) -> Option<&'static schema::Rules> {
+        match self {
+            Self::Any => None,
+            Self::Openai => Some(&schema::OPENAI),
+            Self::Moonshot => Some(&schema::MOONSHOT),
+        }
+    }
+}
+
+/// How a model that can think is told to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Thinking {
+    /// It decides itself.
+    AsIs,
+    /// Z.ai: `thinking`, and earlier thoughts are kept.
+    Zai,
+    /// Alibaba: `enable_thinking`, for the models that are named as such.
+    Alibaba,
+}
+
 /// Header that carries the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -77,6 +113,8 @@ const COMMON: Dialect = Dialect {
     ids: Ids::Any,
     reasoning: Reasoning::Dropped,
     schema: Schema::JsonSchema,
+    parameters: Parameters::Any,
+    thinking: Thinking::AsIs,
     auth: Auth::Bearer,
     stream_options: true,
     cache_key: false,
@@ -85,26 +123,44 @@ const COMMON: Dialect = Dialect {
     fixed_temperature: false,
 };
 
-const OPENAI: Dialect =
-    Dialect { max_tokens: Limit::ByModel, fixed_temperature: true, cache_key: true, store: true, ..COMMON };
-const AZURE: Dialect = Dialect { max_tokens: Limit::ByModel, fixed_temperature: true, auth: Auth::ApiKey, ..COMMON };
+const OPENAI: Dialect = Dialect {
+    max_tokens: Limit::ByModel,
+    fixed_temperature: true,
+    cache_key: true,
+    store: true,
+    parameters: Parameters::Openai,
+    ..COMMON
+};
+/// Older versions of the service refuse the cache key.
+const AZURE: Dialect = Dialect { cache_key: false, store: false, auth: Auth::ApiKey, ..OPENAI };
 /// Unknown fields are an error there.
 const MISTRAL: Dialect = Dialect { ids: Ids::Nine, stream_options: false, bridge: true, ..COMMON };
 const DEEPSEEK: Dialect = Dialect { reasoning: Reasoning::Content, schema: Schema::JsonObject, ..COMMON };
-const THINKING: Dialect = Dialect { reasoning: Reasoning::Content, ..COMMON };
+const MOONSHOT: Dialect = Dialect { reasoning: Reasoning::Content, parameters: Parameters::Moonshot, ..COMMON };
+const ZAI: Dialect =
+    Dialect { reasoning: Reasoning::Content, schema: Schema::JsonObject, thinking: Thinking::Zai, ..COMMON };
+const ALIBABA: Dialect = Dialect { thinking: Thinking::Alibaba, ..COMMON };
 const OPENROUTER: Dialect = Dialect { reasoning: Reasoning::Details, ..COMMON };
+/// Servers that look for `prompt_cache_key`.
+const CACHING: Dialect = Dialect { cache_key: true, ..COMMON };
 
-/// The host, or the end of it.
-const HOSTS: [(&str, Dialect); 9] = [
+/// The host, or the end of it. What is not here (Groq, Together, vLLM, SGLang, llama.cpp, LM Studio and many more) takes what most take.
+const HOSTS: [(&str, Dialect); 15] = [
     ("api.openai.com", OPENAI),
     ("openai.azure.com", AZURE),
     ("services.ai.azure.com", AZURE),
     ("mistral.ai", MISTRAL),
     ("deepseek.com", DEEPSEEK),
-    ("moonshot.ai", THINKING),
-    ("moonshot.cn", THINKING),
-    ("z.ai", THINKING),
+    ("moonshot.ai", MOONSHOT),
+    ("moonshot.cn", MOONSHOT),
+    ("z.ai", ZAI),
+    ("bigmodel.cn", ZAI),
+    ("aliyuncs.com", ALIBABA),
     ("openrouter.ai", OPENROUTER),
+    ("x.ai", CACHING),
+    ("cerebras.ai", CACHING),
+    ("deepinfra.com", CACHING),
+    ("venice.ai", CACHING),
 ];
 
 impl Dialect {
@@ -129,6 +185,8 @@ struct Overrides {
     ids: Option<Ids>,
     reasoning: Option<Reasoning>,
     schema: Option<Schema>,
+    parameters: Option<Parameters>,
+    thinking: Option<Thinking>,
     auth: Option<Auth>,
     stream_options: Option<bool>,
     cache_key: Option<bool>,
@@ -144,6 +202,8 @@ impl Overrides {
             ids: self.ids.unwrap_or(host.ids),
             reasoning: self.reasoning.unwrap_or(host.reasoning),
             schema: self.schema.unwrap_or(host.schema),
+            parameters: self.parameters.unwrap_or(host.parameters),
+            thinking: self.thinking.unwrap_or(host.thinking),
             auth: self.auth.unwrap_or(host.auth),
             stream_options: self.stream_options.unwrap_or(host.stream_options),
             cache_key: self.cache_key.unwrap_or(host.cache_key),

@@ -3,7 +3,7 @@
 //! What stays the same from step to step comes first in the body, messages in order after it, so that a server that caches by prefix
 //! finds the longest one.
 
-use crate::dialect::{Auth, Dialect, Limit, Schema};
+use crate::dialect::{Auth, Dialect, Limit, Parameters, Schema, Thinking};
 use airlock::provider::{Conversation, Header, HttpRequest, Message, Request, ToolChoice, ToolDecl};
 use codec::openai::is_reasoning_model;
 use serde::Serialize;
@@ -60,7 +60,7 @@ impl Written {
         let mut messages = messages::Writer::new(dialect);
         messages.system(&request.system)?;
         messages.add(&request.messages)?;
-        let tools = request.tools.iter().map(Tool::new).collect::<Result<_, _>>()?;
+        let tools = request.tools.iter().map(|t| Tool::new(t, dialect.parameters)).collect::<Result<_, _>>()?;
         let body = Body { request, dialect, tools, options };
         Ok(Self {
             url: url(&request.base_url),
@@ -168,6 +168,7 @@ impl Body<'_> {
         if self.dialect.cache_key && !self.request.session_id.is_empty() {
             members.insert("prompt_cache_key".into(), self.request.session_id.as_str().into());
         }
+        members.extend(self.thinking().map(|(name, value)| (name.to_owned(), value)));
         members.retain(|name, _| !self.options.contains_key(name));
         members.extend(self.options.clone().into_iter().filter(|(_, value)| !value.is_null()));
         members
@@ -183,6 +184,14 @@ impl Body<'_> {
         set("temperature", self.temperature().map(Value::from));
         members.retain(|name, _| !self.options.contains_key(name));
         members
+    }
+
+    fn thinking(&self) -> Option<(&'static str, Value)> {
+        match self.dialect.thinking {
+            Thinking::AsIs => None,
+            Thinking::Zai => Some(("thinking", json!({"type": "enabled", "clear_thinking": false}))),
+            Thinking::Alibaba => self.request.model.contains("-thinking").then(|| ("enable_thinking", true.into())),
+        }
     }
 
     fn limit_name(&self) -> &'static str {
@@ -240,9 +249,9 @@ struct Function<'a> {
 }
 
 impl<'a> Tool<'a> {
-    fn new(tool: &'a ToolDecl) -> Result<Self, String> {
-        let parameters =
-            parameters(&tool.input_schema).map_err(|e| format!("The schema of the tool `{}` is {e}", tool.name))?;
+    fn new(tool: &'a ToolDecl, allowed: Parameters) -> Result<Self, String> {
+        let parameters = parameters(&tool.input_schema, allowed)
+            .map_err(|e| format!("The schema of the tool `{}` is {e}", tool.name))?;
         Ok(Self {
             kind: "function",
             function: Function { name: &tool.name, description: &tool.description, parameters },
@@ -251,7 +260,11 @@ impl<'a> Tool<'a> {
 }
 
 /// Parameters are an object, even where there are none: OpenAI refuses a schema that does not say so.
-fn parameters(schema: &str) -> Result<Box<RawValue>, String> {
+fn parameters(schema: &str, allowed: Parameters) -> Result<Box<RawValue>, String> {
+    if let Some(rules) = allowed.rules() {
+        let reduced = schema::parameters(schema, rules)?;
+        return serde_json::value::to_raw_value(&reduced).map_err(|e| e.to_string());
+    }
     let mut parsed: Map<String, Value> = serde_json::from_str(schema).map_err(|e| format!("no JSON object: {e}"))?;
     if parsed.contains_key("type") {
         return RawValue::from_string(schema.trim().into()).map_err(|e| e.to_string());

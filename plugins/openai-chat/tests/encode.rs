@@ -135,6 +135,15 @@ fn a_server_gets_what_it_accepts() {
         (OPENAI, "o4-mini", json!({"max_completion_tokens": 9, "max_tokens": null, "temperature": null})),
         (OPENAI, "gpt-5-chat-latest", json!({"max_tokens": 9, "temperature": 0.5})),
         (MISTRAL, "codestral", json!({"max_tokens": 9, "stream_options": null, "prompt_cache_key": null})),
+        ("https://api.x.ai/v1", "grok-4", json!({"max_tokens": 9, "prompt_cache_key": "ses_1", "store": null})),
+        (
+            "https://api.z.ai/api/paas/v4",
+            "glm-4.6",
+            json!({"max_tokens": 9, "thinking": {"type": "enabled", "clear_thinking": false}}),
+        ),
+        ("https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen3-x-thinking", json!({"enable_thinking": true})),
+        ("https://dashscope.aliyuncs.com/compatible-mode/v1", "qwen3-coder", json!({"enable_thinking": null})),
+        ("https://api.groq.com/openai/v1", "m", json!({"max_tokens": 9, "prompt_cache_key": null, "thinking": null})),
         ("https://notopenai.com/v1", "gpt-5", json!({"max_tokens": 9, "prompt_cache_key": null})),
         ("https://evil.com/api.openai.com", "gpt-5", json!({"max_tokens": 9, "prompt_cache_key": null})),
     ];
@@ -145,6 +154,28 @@ fn a_server_gets_what_it_accepts() {
         for (name, value) in expected.as_object().unwrap() {
             assert_eq!(body[name], *value, "{base} {model} {name}");
         }
+    }
+}
+
+#[test]
+fn schemas_are_put_as_the_server_knows_them() {
+    let odd = r##"{"type":"object","properties":{"a":{"const":"x"},"b":{"$ref":"#/$defs/d","description":"t"},"c":{"items":[{"type":"string"},{"type":"number"}]}},"$defs":{"d":{"type":"string"}}}"##;
+    let table = [
+        (LOCAL, serde_json::from_str::<Value>(odd).unwrap()["properties"].clone()),
+        (
+            OPENAI,
+            json!({"a": {"enum": ["x"], "type": "string"}, "b": {"$ref": "#/$defs/d", "description": "t"},
+                "c": {"items": [{"type": "string"}, {"type": "number"}], "type": "array"}}),
+        ),
+        (
+            "https://api.moonshot.ai/v1",
+            json!({"a": {"const": "x"}, "b": {"$ref": "#/$defs/d"}, "c": {"items": {"type": "string"}}}),
+        ),
+    ];
+    for (base, expected) in table {
+        let mut r = request(base, vec![says(Role::User, "hi")]);
+        r.tools = vec![ToolDecl { name: "odd".into(), description: String::new(), input_schema: odd.into() }];
+        assert_eq!(body(&r)["tools"][0]["function"]["parameters"]["properties"], expected, "{base}");
     }
 }
 

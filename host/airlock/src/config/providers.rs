@@ -46,6 +46,15 @@ pub const KNOWN: &[Known] = &[
     ),
     known("together", "TOGETHER_API_KEY", "https://api.together.xyz/v1", "openai/gpt-oss-120b"),
     known("moonshot", "MOONSHOT_API_KEY", "https://api.moonshot.ai/v1", "kimi-latest"),
+    through(
+        "gemini",
+        known("gemini", "GEMINI_API_KEY", "https://generativelanguage.googleapis.com", "gemini-3.8-flash"),
+    ),
+    // The other name that Google's own libraries look for.
+    through(
+        "gemini",
+        known("google", "GOOGLE_API_KEY", "https://generativelanguage.googleapis.com", "gemini-3.8-flash"),
+    ),
     known("zai", "ZAI_API_KEY", "https://api.z.ai/api/paas/v4", "glm-4.6"),
 ];
 

@@ -218,6 +218,8 @@ mod tests {
             ("openai/m", "openai-chat", Some("http://proxy/v1"), None),
             ("anthropic/x", "anthropic", Some("https://api.anthropic.com"), Some("ANTHROPIC_API_KEY")),
             ("openai-responses/x", "openai-responses", Some("https://api.openai.com/v1"), Some("OPENAI_API_KEY")),
+            ("gemini/x", "gemini", Some("https://generativelanguage.googleapis.com"), Some("GEMINI_API_KEY")),
+            ("google/x", "gemini", Some("https://generativelanguage.googleapis.com"), Some("GOOGLE_API_KEY")),
             ("groq/x", "openai-chat", Some("https://api.groq.com/openai/v1"), Some("GROQ_API_KEY")),
             ("ollama/x", "openai-chat", Some("http://127.0.0.1:11434/v1"), None),
             ("offline/explorer", "offline", None, None),

@@ -49,7 +49,7 @@ const SURE_CODES: [(&str, FailureKind); 30] = [
     ("rate_limit_error", RateLimit),
     ("rate_limit_reached_error", RateLimit),
     ("too_many_requests", RateLimit),
-    ("resource_exhausted", RateLimit),
+    ("api_key_invalid", Auth),
     ("server_is_overloaded", Overloaded),
     ("overloaded_error", Overloaded),
     ("engine_overloaded_error", Overloaded),
@@ -62,7 +62,8 @@ const SURE_CODES: [(&str, FailureKind); 30] = [
 ];
 
 /// Codes that servers use for many things.
-const BROAD_CODES: [(&str, FailureKind); 14] = [
+const BROAD_CODES: [(&str, FailureKind); 15] = [
+    ("resource_exhausted", RateLimit),
     ("invalid_prompt", InvalidRequest),
     ("invalid_request_error", InvalidRequest),
     ("invalid_argument", InvalidRequest),
@@ -93,7 +94,9 @@ fn by_words(status: Option<u16>, report: &Report, words: &str) -> Option<Failure
         return Some(Quota);
     }
     let refused = matches!(status, Some(400 | 403)) && any(&FLAGGED, words);
-    refused.then_some(ContentFilter)
+    // Ollama, llama.cpp: their own parser gave up on what the model wrote.
+    let garbled = words.contains("error parsing tool call") || words.contains("failed to parse tool call");
+    refused.then_some(ContentFilter).or(garbled.then_some(MalformedToolCall))
 }
 
 /// Some servers answer a request that is too long with a status and nothing else.

@@ -60,6 +60,9 @@ impl Report {
                 _ => {}
             }
         }
+        // Google's error model says the precise reason among the details.
+        let reasons = error["details"].as_array().into_iter().flatten().filter_map(|d| d["reason"].as_str());
+        reasons.for_each(|reason| self.codes.push(reason.to_ascii_lowercase()));
     }
 
     fn read_code(&mut self, text: &str) {

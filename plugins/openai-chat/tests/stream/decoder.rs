@@ -465,6 +465,18 @@ proptest! {
     }
 
     #[test]
+    fn a_broken_recording_ends_all_the_same(which in 0..4usize, at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+        let mut body = FIXTURES[which].to_vec();
+        let at = at.index(body.len());
+        body[at] = byte;
+        fold(&events(&body));
+        body.truncate(cut.index(body.len()));
+        let whole = events(&body);
+        fold(&whole);
+        prop_assert_eq!(decode("text/event-stream", &chunks(&body, &[7, 1, 64])), whole);
+    }
+
+    #[test]
     fn noise_never_panics_and_ends_in_a_failure(body in prop::collection::vec(any::<u8>(), 0..2000), sizes in prop::collection::vec(1..100usize, 1..8)) {
         let whole = decode("text/event-stream", &[&body]);
         let got = fold(&whole);

@@ -1,0 +1,141 @@
+//! From the neutral conversation to one request.
+//!
+//! What stays the same from step to step comes first in the body, the contents in order after it: a server that caches by prefix finds the
+//! longest one.
+
+use crate::traits::{is_third, thinks};
+use airlock::provider::{Header, HttpRequest, Request, ToolChoice, ToolDecl};
+use serde_json::{Map, Value, json};
+
+mod contents;
+
+/// Members of the options that stand in the body itself. All others are settings of the generation.
+const OF_BODY: [&str; 4] = ["safetySettings", "toolConfig", "cachedContent", "labels"];
+/// Members of the options that are the encoder's own.
+const RESERVED: [&str; 3] = ["contents", "systemInstruction", "tools"];
+
+pub fn encode(request: &Request) -> Result<HttpRequest, String> {
+    let options = options(request.options.as_deref())?;
+    let mut body = Map::new();
+    body.extend(system(request).map(|s| ("systemInstruction".to_owned(), s)));
+    body.extend(tools(&request.tools)?.map(|t| ("tools".to_owned(), t)));
+    body.insert("contents".into(), contents::of(request)?.into());
+    body.extend(choice(request).map(|c| ("toolConfig".to_owned(), c)));
+    let mut generation = generation(request);
+    for (name, value) in options {
+        let place = if OF_BODY.contains(&name.as_str()) { &mut body } else { &mut generation };
+        if value.is_null() { drop(place.shift_remove(&name)) } else { drop(place.insert(name, value)) }
+    }
+    if !generation.is_empty() {
+        body.insert("generationConfig".into(), generation.into());
+    }
+    let body = serde_json::to_vec(&body).map_err(|e| format!("The request cannot be written: {e}"))?;
+    Ok(HttpRequest { method: "POST".into(), url: url(request)?, headers: headers(request), body })
+}
+
+/// Options as a flat list: what a config says under `generationConfig` is meant for the same place as what it says beside it.
+fn options(text: Option<&str>) -> Result<Map<String, Value>, String> {
+    let Some(text) = text else { return Ok(Map::new()) };
+    let mut options: Map<String, Value> =
+        serde_json::from_str(text).map_err(|e| format!("The provider's options are no JSON object: {e}"))?;
+    if let Some(name) = RESERVED.iter().find(|name| options.contains_key(**name)) {
+        return Err(format!("The provider's options must not set `{name}`"));
+    }
+    match options.shift_remove("generationConfig") {
+        Some(Value::Object(more)) => options.extend(more),
+        Some(_) => return Err("options.generationConfig is no object".into()),
+        None => {}
+    }
+    Ok(options)
+}
+
+/// A base URL may name the version itself, as gateways and other services do.
+fn url(request: &Request) -> Result<String, String> {
+    let model = request.model.strip_prefix("models/").unwrap_or(&request.model);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._/@:".contains(c);
+    if model.is_empty() || !model.chars().all(plain) || model.contains("..") {
+        return Err(format!("`{}` cannot be the name of a model in an address", request.model));
+    }
+    let (path, query) = request.base_url.split_once('?').unwrap_or((&request.base_url, ""));
+    let path = path.trim_end_matches('/');
+    let last = path.rsplit('/').next().unwrap_or("");
+    let has_version = last.strip_prefix('v').is_some_and(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+    let version = if has_version { "" } else { "/v1beta" };
+    let collection = if model.contains('/') { "" } else { "models/" };
+    let and = if query.is_empty() { "" } else { "&" };
+    Ok(format!("{path}{version}/{collection}{model}:streamGenerateContent?alt=sse{and}{query}"))
+}
+
+fn headers(request: &Request) -> Vec<Header> {
+    let header = |name: &str, value: String| Header { name: name.into(), value };
+    let mut headers =
+        vec![header("content-type", "application/json".into()), header("accept", "text/event-stream".into())];
+    headers.extend(request.secrets.first().map(|name| header("x-goog-api-key", format!("{{{{secret:{name}}}}}"))));
+    headers
+}
+
+fn system(request: &Request) -> Option<Value> {
+    let schema = request.response_schema.as_deref().filter(|_| !takes_schema(request));
+    let asked = schema.map(codec::files::schema_in_words);
+    let texts = request.system.iter().map(String::as_str).chain(asked.as_deref());
+    let parts: Vec<Value> = texts.filter(|t| !t.is_empty()).map(|t| json!({"text": t})).collect();
+    (!parts.is_empty()).then(|| json!({"parts": parts}))
+}
+
+/// Before the third generation an answer in JSON and tools exclude each other: the schema is asked for in words then.
+fn takes_schema(request: &Request) -> bool {
+    request.tools.is_empty() || is_third(&request.model)
+}
+
+fn tools(tools: &[ToolDecl]) -> Result<Option<Value>, String> {
+    let declarations: Vec<Value> = tools.iter().map(declaration).collect::<Result<_, _>>()?;
+    Ok((!declarations.is_empty()).then(|| json!([{"functionDeclarations": declarations}])))
+}
+
+/// A tool without parameters has no schema: one without properties is an error for some versions.
+fn declaration(tool: &ToolDecl) -> Result<Value, String> {
+    let parameters = schema::parameters(&tool.input_schema, &schema::GEMINI)
+        .map_err(|e| format!("The schema of the tool `{}` is {e}", tool.name))?;
+    let mut declaration = Map::new();
+    declaration.insert("name".into(), tool.name.as_str().into());
+    declaration.insert("description".into(), tool.description.as_str().into());
+    if parameters["properties"].as_object().is_some_and(|p| !p.is_empty()) {
+        declaration.insert("parameters".into(), parameters.into());
+    }
+    Ok(declaration.into())
+}
+
+fn choice(request: &Request) -> Option<Value> {
+    if request.tools.is_empty() {
+        return None;
+    }
+    let config = match &request.tool_choice {
+        ToolChoice::Auto => return None,
+        ToolChoice::None => json!({"mode": "NONE"}),
+        ToolChoice::Required => json!({"mode": "ANY"}),
+        ToolChoice::Named(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+    };
+    Some(json!({"functionCallingConfig": config}))
+}
+
+fn generation(request: &Request) -> Map<String, Value> {
+    let mut config = Map::new();
+    let mut set = |name: &str, value: Option<Value>| config.extend(value.map(|v| (name.to_owned(), v)));
+    set("maxOutputTokens", request.max_output_tokens.map(Value::from));
+    set("temperature", request.temperature.filter(|t| t.is_finite()).map(Value::from));
+    set("thinkingConfig", thinking(&request.model));
+    if let Some(schema) = request.response_schema.as_deref().filter(|_| takes_schema(request)) {
+        let schema: Value = serde_json::from_str(schema).unwrap_or_default();
+        set("responseMimeType", Some("application/json".into()));
+        set("responseSchema", Some(schema::reduce(&schema, &schema::GEMINI)));
+    }
+    config
+}
+
+fn thinking(model: &str) -> Option<Value> {
+    match (thinks(model), is_third(model)) {
+        (false, _) => None,
+        (true, false) => Some(json!({"includeThoughts": true})),
+        (true, true) => Some(json!({"includeThoughts": true, "thinkingLevel": "high"})),
+    }
+}
