@@ -19,6 +19,7 @@ use model::provider::{
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -124,7 +125,7 @@ fn ask(model: &str, prompt: &str, tools: &[ToolDecl]) -> Request {
         session: SessionId::new(),
         model: model.into(),
         system: vec![],
-        messages: vec![ChatMessage { role: Role::User, parts: vec![ChatPart::Text(prompt.into())] }],
+        messages: vec![Arc::new(ChatMessage { role: Role::User, parts: vec![ChatPart::Text(prompt.into())] })],
         tools: tools.into(),
         tool_choice: if tools.is_empty() { ToolChoice::None } else { ToolChoice::Auto },
         max_output_tokens: Some(ANSWER),
