@@ -144,7 +144,7 @@ fn mind_of(config: &Config, keys: &Keys, runtime: &Arc<Runtime>, wanted: &ModelR
     let config = ProviderConfig {
         adapter: target.adapter.clone(),
         base_url: target.base_url.clone(),
-        secrets: secret.map(|value| (name, Secret::new(value))).into_iter().collect(),
+        secrets: secret.map(|value| (secret_name, Secret::new(value))).into_iter().collect(),
         options: options(target)?,
         http: runtime::HttpOptions::default(),
     };
@@ -177,13 +177,13 @@ pub async fn ports(
     job: &Job,
     asker: Arc<dyn Asker>,
     sink: Arc<dyn EventSink>,
-) -> Result<(Ports, Arc<Gatekeeper>), Report> {
+) -> Result<Ports, Report> {
     let gate = gate(ground, rooms, job.policy.clone(), asker, sink.clone()).await?;
     let hooks: Arc<dyn Hooks> = match ground.config.hooks.as_slice() {
         [] => Arc::new(NoHooks),
         names => rooms.runtime.hooks(names)?,
     };
-    let ports = Ports {
+    Ok(Ports {
         provider,
         minds: Arc::new(ByName {
             config: ground.config.clone(),
@@ -198,8 +198,7 @@ pub async fn ports(
         gate: gate.clone(),
         sink,
         clock: Arc::new(SystemClock),
-    };
-    Ok((ports, gate))
+    })
 }
 
 /// All rules under which an agent leads a run.

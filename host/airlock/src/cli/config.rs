@@ -54,6 +54,7 @@ fn in_force(ground: &Ground) -> Value {
         "files": c.files,
         "model": c.model.as_ref().map(reference),
         "small_model": c.small_model.as_ref().map(reference),
+        "fallback": c.fallback.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "agent": { "value": c.agent.value, "from": c.agent.by.to_string() },
         "providers": c.providers.iter().map(|(n, p)| (n.clone(), provider(p))).collect::<Map<_, _>>(),
         "permission": {
@@ -64,6 +65,16 @@ fn in_force(ground: &Ground) -> Value {
             "steps": c.limits.steps,
             "cost_usd": c.limits.cost_usd.map(|d| d.to_string()),
             "wall": c.limits.wall.map(|w| humantime::format_duration(w).to_string()),
+            "tokens": c.limits.tokens,
+            "output_tokens": c.limits.output_tokens,
+            "output_bytes": c.limits.output_bytes,
+        },
+        "compaction": {
+            "auto": c.compaction.auto,
+            "prune": c.compaction.prune,
+            "tail_turns": c.compaction.tail_turns,
+            "preserve_recent_tokens": c.compaction.preserve_recent_tokens,
+            "reserved": c.compaction.reserved,
         },
         "hooks": c.hooks,
         "secrets": c.secrets.iter().map(|(n, s)| (n.clone(), json!({

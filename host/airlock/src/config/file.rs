@@ -1,8 +1,10 @@
 //! One config file, read and checked. Nothing is looked up here: a key that is named but not set is found out when it is needed.
 
+use super::compaction;
 use super::error::ConfigError;
 use super::read::{Node, Source, Table, parse};
 use super::rules::{self, Permissions};
+use agent::CompactionOptions;
 use indexmap::IndexMap;
 use model::budget::{Limits, Offspring, Price};
 use model::profile::AgentMode;
@@ -19,12 +21,14 @@ pub struct FileConfig {
     pub path: PathBuf,
     pub model: Option<ModelRef>,
     pub small_model: Option<ModelRef>,
+    pub fallback: Option<Vec<ModelRef>>,
     pub agent: Option<String>,
     pub providers: IndexMap<String, ProviderEntry>,
     pub permissions: Permissions,
     pub agents: IndexMap<String, AgentEntry>,
     pub limits: Limits,
     pub offspring: OffspringEntry,
+    pub compaction: Option<CompactionOptions>,
     pub hooks: Option<Vec<String>>,
     pub secrets: IndexMap<String, SecretEntry>,
 }
@@ -96,13 +100,25 @@ pub struct SecretEntry {
     pub hosts: Vec<String>,
 }
 
-const ROOT: &[&str] =
-    &["model", "small_model", "agent", "providers", "permission", "agents", "limits", "hooks", "secrets"];
+const ROOT: &[&str] = &[
+    "model",
+    "small_model",
+    "fallback",
+    "agent",
+    "providers",
+    "permission",
+    "agents",
+    "limits",
+    "compaction",
+    "hooks",
+    "secrets",
+];
 const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options"];
 const MODEL: &[&str] = &["id", "name", "context", "output", "price", "tools", "reasoning", "images"];
 const PRICE: &[&str] = &["input", "output", "cache_read", "cache_write"];
 const AGENT: &[&str] = &["description", "mode", "prompt", "tools", "permission", "model", "temperature", "steps"];
-const LIMITS: &[&str] = &["steps", "cost_usd", "wall", "depth", "children_at_once", "children"];
+const LIMITS: &[&str] =
+    &["steps", "cost_usd", "wall", "tokens", "output_tokens", "output_bytes", "depth", "children_at_once", "children"];
 const SOURCES: &[&str] = &["env", "file", "keyring"];
 const SECRET: &[&str] = &["env", "file", "keyring", "hosts"];
 const KEY_FORMS: &str = "Write key = { env = \"NAME\" } or key = { file = \"PATH\" }.";
@@ -122,12 +138,14 @@ impl FileConfig {
             path: path.into(),
             model: root.read("model", model_ref)?,
             small_model: root.read("small_model", model_ref)?,
+            fallback: root.read("fallback", |n| n.items()?.iter().map(model_ref).collect())?,
             agent: root.read("agent", Node::text)?,
             providers: named(root, "providers", |n| provider(n, home))?,
             permissions: root.read("permission", |n| rules::read(n, home))?.unwrap_or_default(),
             agents: named(root, "agents", |n| agent(n, home))?,
             limits: root.read("limits", limits)?.unwrap_or_default(),
             offspring: root.read("limits", offspring)?.unwrap_or_default(),
+            compaction: root.read("compaction", compaction::read)?,
             hooks: root.read("hooks", Node::texts)?,
             secrets: named(root, "secrets", |n| secret(n, home))?,
         })
@@ -278,6 +296,11 @@ fn steps(node: &Node<'_>) -> Result<u32, ConfigError> {
     }
 }
 
+/// A bound of nothing would end every run before it begins.
+fn amount(node: &Node<'_>) -> Result<u64, ConfigError> {
+    Ok(u64::from(steps(node)?))
+}
+
 fn limits(node: &Node<'_>) -> Result<Limits, ConfigError> {
     let table = node.table()?;
     table.only(LIMITS)?;
@@ -285,6 +308,9 @@ fn limits(node: &Node<'_>) -> Result<Limits, ConfigError> {
         steps: table.read("steps", steps)?,
         cost_usd: table.read("cost_usd", decimal)?,
         wall: table.read("wall", duration)?,
+        tokens: table.read("tokens", amount)?,
+        output_tokens: table.read("output_tokens", amount)?,
+        output_bytes: table.read("output_bytes", amount)?,
     })
 }
 

@@ -6,6 +6,7 @@
 pub mod agent_files;
 pub mod agents;
 pub mod choice;
+mod compaction;
 pub mod error;
 pub mod file;
 pub mod keys;
@@ -19,6 +20,7 @@ pub mod rules;
 pub use error::ConfigError;
 pub use read::nearest;
 
+use agent::CompactionOptions;
 use file::{FileConfig, ProviderEntry, SecretEntry};
 use indexmap::IndexMap;
 use model::budget::{Limits, Offspring};
@@ -77,11 +79,14 @@ pub struct Overrides {
 pub struct Config {
     pub model: Option<Said<ModelRef>>,
     pub small_model: Option<Said<ModelRef>>,
+    /// Asked in this order where the model before fails for good.
+    pub fallback: Vec<ModelRef>,
     pub agent: Said<String>,
     pub providers: IndexMap<String, ProviderEntry>,
     pub agents: IndexMap<String, Profile>,
     pub limits: Limits,
     pub offspring: Offspring,
+    pub compaction: CompactionOptions,
     /// Run in this order.
     pub hooks: Vec<String>,
     pub secrets: IndexMap<String, SecretEntry>,
@@ -137,10 +142,12 @@ impl Config {
             small_model: last(None, "", env.small_model, "AIRLOCK_SMALL_MODEL", user.small_model, from_user()),
             agent: last(flags.agent, "--agent", env.agent, "AIRLOCK_AGENT", user.agent, from_user())
                 .unwrap_or(Said { value: agents::DEFAULT.into(), by: Origin::Default }),
+            fallback: user.fallback.unwrap_or_default(),
             providers: user.providers,
             agents,
             limits: user.limits,
             offspring: user.offspring.over(Offspring::default()),
+            compaction: user.compaction.unwrap_or_default(),
             hooks: user.hooks.unwrap_or_default(),
             secrets: user.secrets,
             go_on: user.permissions.go_on.unwrap_or(false),
@@ -190,12 +197,8 @@ impl Config {
     #[must_use]
     pub fn not_yet(&self) -> Vec<&'static str> {
         let told = |is: bool, what| is.then_some(what);
-        let small = "small_model has no effect yet: it is for titles and summaries by a model";
         let secrets = "[secrets] has no effect yet: it is for tools with network access";
-        [told(self.small_model.is_some(), small), told(!self.secrets.is_empty(), secrets)]
-            .into_iter()
-            .flatten()
-            .collect()
+        told(!self.secrets.is_empty(), secrets).into_iter().collect()
     }
 
     /// The rules of files and flags, for `config show`.
@@ -233,6 +236,8 @@ fn widening(file: &FileConfig) -> Vec<&'static str> {
     [
         told(file.model.is_some(), "model"),
         told(file.small_model.is_some(), "small_model"),
+        told(file.fallback.is_some(), "fallback"),
+        told(file.compaction.is_some(), "compaction"),
         told(file.agent.is_some(), "agent"),
         told(!file.providers.is_empty(), "providers"),
         told(file.permissions.go_on.is_some(), "permission.continue"),
@@ -251,6 +256,9 @@ fn over(first: Limits, second: Limits) -> Limits {
         steps: first.steps.or(second.steps),
         cost_usd: first.cost_usd.or(second.cost_usd),
         wall: first.wall.or(second.wall),
+        tokens: first.tokens.or(second.tokens),
+        output_tokens: first.output_tokens.or(second.output_tokens),
+        output_bytes: first.output_bytes.or(second.output_bytes),
     }
 }
 
@@ -258,7 +266,14 @@ fn tighter(a: Limits, b: Limits) -> Limits {
     fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
         a.into_iter().chain(b).min()
     }
-    Limits { steps: least(a.steps, b.steps), cost_usd: least(a.cost_usd, b.cost_usd), wall: least(a.wall, b.wall) }
+    Limits {
+        steps: least(a.steps, b.steps),
+        cost_usd: least(a.cost_usd, b.cost_usd),
+        wall: least(a.wall, b.wall),
+        tokens: least(a.tokens, b.tokens),
+        output_tokens: least(a.output_tokens, b.output_tokens),
+        output_bytes: least(a.output_bytes, b.output_bytes),
+    }
 }
 
 /// Config files are small; something else by this name is not read whole.
