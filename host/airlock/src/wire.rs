@@ -144,7 +144,7 @@ fn mind_of(config: &Config, keys: &Keys, runtime: &Arc<Runtime>, wanted: &ModelR
     let config = ProviderConfig {
         adapter: target.adapter.clone(),
         base_url: target.base_url.clone(),
-        secrets: secret.map(|value| (secret_name, Secret::new(value))).into_iter().collect(),
+        secrets: secret.map(|value| (name, Secret::new(value))).into_iter().collect(),
         options: options(target)?,
         http: runtime::HttpOptions::default(),
     };
