@@ -67,6 +67,28 @@ impl Reply {
         Self::sse(stream(&deltas, finish))
     }
 
+    /// With so many tokens of input in its usage.
+    #[must_use]
+    pub fn used(mut self, input: u64) -> Self {
+        let told = format!("\"prompt_tokens\":{input}");
+        for chunk in &mut self.chunks {
+            let text = String::from_utf8_lossy(&chunk.bytes).replace("\"prompt_tokens\":100", &told);
+            chunk.bytes = text.into_bytes();
+        }
+        self
+    }
+
+    /// With this word for its end.
+    #[must_use]
+    pub fn finishes(mut self, word: &str) -> Self {
+        for chunk in &mut self.chunks {
+            let text = String::from_utf8_lossy(&chunk.bytes)
+                .replace("\"finish_reason\":\"stop\"", &format!("\"finish_reason\":\"{word}\""));
+            chunk.bytes = text.into_bytes();
+        }
+        self
+    }
+
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.into(), value.into()));

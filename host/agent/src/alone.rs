@@ -1,7 +1,7 @@
 //! One call without a model and without a history: prepared, judged and run by the very stages of a session's calls, hooks
 //! included.
 
-use crate::calls::{Bench, act, prepare};
+use crate::calls::{Bench, Watch, act, prepare};
 use crate::places::Disk;
 use crate::run::Clock;
 use crate::toolset::Toolset;
@@ -72,6 +72,7 @@ fn bench(call: LoneCall, ports: LonePorts) -> Bench {
         store,
         clock,
         places: Arc::new(Disk),
+        watch: Watch::default(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! Observers get text at once as [`Event::PartDelta`]; a [`Event::PartUpdated`] holds all text so far, never less than its deltas.
 
 use crate::processor;
-use crate::transcript::Transcript;
+use crate::transcript::{Conversation, Transcript, View};
 use model::event::{DeltaKind, Event, EventSink};
 use model::id::{MessageId, PartId};
 use model::inbox::LetterId;
@@ -73,6 +73,11 @@ impl Bus {
 
     pub(crate) fn transcript(&self) -> &Transcript {
         &self.transcript
+    }
+
+    /// As the model is sent it, up to now.
+    pub(crate) fn conversation(&mut self, view: View<'_>) -> &Conversation {
+        self.transcript.conversation(view)
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {

@@ -17,7 +17,9 @@ use async_trait::async_trait;
 use desk::Member;
 use model::event::{Event, EventSink};
 use model::id::{AskId, SessionId};
-use model::permission::{Act, Action, Actor, Ask, Asker, Decision, Denial, Gate, Policy, Reply, Rule, Standing};
+use model::permission::{
+    Act, Action, Actor, Ask, Asker, DOOM_LOOP, Decision, Denial, Gate, Policy, Reply, Rule, Standing,
+};
 use model::question::{Answers, Inquiry};
 use model::store::Store;
 use needs::Need;
@@ -183,10 +185,11 @@ impl Gatekeeper {
                 self.approve(&actor.worktree, open).await;
                 Ok(())
             }
-            Some(Reply::Reject { message }) => Err(self.reject(&actor.session, message)),
+            Some(Reply::Reject { message }) if is_loop(open) => Err(Denial::Rejected(message)),
+            Some(Reply::Reject { message }) => Err(self.reject(&actor.session, message, open)),
             // An asker that gives up since the run was cancelled says nothing of who is there.
             None if cancel.is_cancelled() => Err(Denial::Cancelled),
-            None => Err(self.block(Denial::Unanswered)),
+            None => Err(self.block(Denial::Unanswered, open)),
         }
     }
 
@@ -220,18 +223,26 @@ impl Gatekeeper {
 
     /// A bare no ends the run, and so is for all of the family that wait. With a word of what to do instead it is for this session,
     /// and the run goes on.
-    fn reject(&self, session: &SessionId, message: Option<String>) -> Denial {
+    fn reject(&self, session: &SessionId, message: Option<String>, open: &[Need]) -> Denial {
         let denial = Denial::Rejected(message);
         let is_bare = denial == Denial::Rejected(None);
         let root = self.root_of(session);
         let fits = |w: &Waiting| w.session == *session || is_bare && self.root_of(&w.session) == root;
         settle(&mut self.state(), fits, &Err(denial.clone()));
-        if is_bare { self.block(denial) } else { denial }
+        if is_bare { self.block(denial, open) } else { denial }
     }
 
-    fn block(&self, denial: Denial) -> Denial {
+    /// A loop that nobody lets go on is the loop's own affair.
+    fn block(&self, denial: Denial, open: &[Need]) -> Denial {
+        if is_loop(open) {
+            return denial;
+        }
         self.state().blocked.get_or_insert(denial).clone()
     }
+}
+
+fn is_loop(open: &[Need]) -> bool {
+    open.iter().all(|n| n.permission == DOOM_LOOP)
 }
 
 /// Gives `verdict` to all that wait and fit.
@@ -271,6 +282,10 @@ impl Gate for Gatekeeper {
     fn blocked(&self) -> Option<Denial> {
         // The inherent one: the loop sees the gate through its port only.
         Gatekeeper::blocked(self)
+    }
+
+    fn forgive(&self) {
+        self.state().blocked = None;
     }
 
     fn decide(&self, actor: &Actor, act: &Act) -> Action {

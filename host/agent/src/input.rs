@@ -5,8 +5,11 @@ use crate::prompt::date;
 use crate::run::Prompt;
 use crate::transcript::decode;
 use model::id::{MessageId, PartId};
-use model::message::{Created, FilePart, Message, Part, PartBody, TextPart, UserMessage, WithParts};
+use model::message::{
+    COMPACTION_CONTINUE, CompactionPart, Created, FilePart, Message, Part, PartBody, TextPart, UserMessage, WithParts,
+};
 use model::session::Session;
+use model::tool_state::Metadata;
 use serde_json::Value;
 
 /// Longest title made of a prompt, in characters.
@@ -50,6 +53,19 @@ impl Drafting<'_> {
     pub(crate) fn note_as(&self, id: MessageId, said: String) -> WithParts {
         let (info, parts) = self.message_as(id, vec![text(said, true)]);
         WithParts { info, parts }
+    }
+
+    /// A request of the host's own for a summary, in the middle of other work.
+    pub(crate) fn compaction(&self, overflow: bool) -> (Message, Vec<Part>) {
+        self.message(vec![PartBody::Compaction(CompactionPart { auto: true, overflow, tail_start_id: None })])
+    }
+
+    /// The host's word after a summary, with the rule for the answer: the prompt that had it may be gone.
+    pub(crate) fn continuation(&self, said: String) -> (Message, Vec<Part>) {
+        let rule = self.schema.map(|s| text(schema_rule(s), true));
+        let metadata = Metadata::from_iter([(COMPACTION_CONTINUE.to_owned(), Value::Bool(true))]);
+        let word = TextPart { text: said, synthetic: true, metadata, ..TextPart::default() };
+        self.message(std::iter::once(PartBody::Text(word)).chain(rule).collect())
     }
 
     fn message(&self, bodies: Vec<PartBody>) -> (Message, Vec<Part>) {

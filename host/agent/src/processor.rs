@@ -1,6 +1,7 @@
 //! How a stream event changes a message. A pure reducer over one attempt: events in, [`Effect`]s out. It holds no text: only which
 //! block is which part.
 
+use crate::recovery::Content;
 use crate::step::PROVIDER_EXECUTED;
 use model::budget::Tokens;
 use model::event::DeltaKind;
@@ -49,6 +50,7 @@ pub(crate) struct Processor {
     taken: HashSet<CallId>,
     bytes: usize,
     parts: usize,
+    content: Content,
     over: bool,
 }
 
@@ -78,8 +80,19 @@ impl Processor {
             taken: HashSet::new(),
             bytes: 0,
             parts: 0,
+            content: Content::default(),
             over: false,
         }
+    }
+
+    /// Bytes of the answer so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    /// What the answer holds so far.
+    pub(crate) fn content(&self) -> Content {
+        self.content
     }
 
     /// What a batch of events does. Nothing follows a `Finish` or a `Fail`.
@@ -147,6 +160,10 @@ impl Processor {
         }
         self.bytes = self.bytes.saturating_add(text.len());
         let Some(Block { part, kind, .. }) = self.opened(id, now, out) else { return };
+        match kind {
+            DeltaKind::Text => self.content.text |= !text.trim().is_empty(),
+            DeltaKind::Reasoning => self.content.thought = true,
+        }
         match out.last_mut() {
             Some(Effect::Append { part: last, text: merged, .. }) if *last == part => merged.push_str(&text),
             _ => out.push(Effect::Append { part, kind, text }),
@@ -169,7 +186,8 @@ impl Processor {
     fn close(&mut self, id: &str, opaque: Option<String>, now: u64, out: &mut Vec<Effect>) {
         // Encrypted thoughts have no text, and have to be sent back all the same.
         if opaque.is_some() {
-            self.opened(id, now, out);
+            let opened = self.opened(id, now, out);
+            self.content.thought |= opened.is_some_and(|b| b.kind == DeltaKind::Reasoning);
         }
         self.begun.remove(id);
         if let Some(at) = self.open.iter().position(|b| b.id == id) {
@@ -190,6 +208,7 @@ impl Processor {
             return (known.part.clone(), known.id.clone());
         }
         let unique = self.unique(id);
+        self.content.call = true;
         let tool = ToolPart {
             call_id: unique.clone(),
             tool: name.to_owned(),

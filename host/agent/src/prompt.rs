@@ -2,10 +2,10 @@
 //! prefix of each request is the same bytes as that of the one before it, also between runs.
 
 use crate::toolset::Toolset;
-use crate::transcript::{Transcript, View, chat};
+use crate::transcript::Conversation;
 use model::id::SessionId;
 use model::profile::Profile;
-use model::provider::{Model, ModelRef, Request, ToolChoice};
+use model::provider::{ChatMessage, ChatPart, Model, Request, Role, ToolChoice};
 use model::session::Session;
 use serde_json::Value;
 use std::sync::Arc;
@@ -23,8 +23,6 @@ Answer in text: say what is done, what is not, and what to do next.";
 /// The part of a request that does not change.
 pub(crate) struct Frame {
     session: SessionId,
-    model: Model,
-    model_ref: ModelRef,
     system: Vec<Arc<str>>,
     max_output_tokens: Option<u32>,
     temperature: Option<f64>,
@@ -40,41 +38,50 @@ pub(crate) struct Settings {
 }
 
 impl Frame {
-    pub(crate) fn new(
-        session: &Session,
-        profile: &Profile,
-        model: Model,
-        instructions: &[String],
-        set: Settings,
-    ) -> Self {
+    pub(crate) fn new(session: &Session, profile: &Profile, instructions: &[String], set: Settings) -> Self {
         Self {
             session: session.id.clone(),
-            model_ref: session.model.clone(),
             system: system(session, profile, instructions),
-            max_output_tokens: set.max_output_tokens.or_else(|| answer_tokens(&model)),
+            max_output_tokens: set.max_output_tokens,
             temperature: set.temperature.or(profile.temperature),
             schema: set.schema,
-            model,
         }
     }
 
-    pub(crate) fn model(&self) -> &Model {
-        &self.model
+    /// Tokens that the person allows for one answer.
+    pub(crate) fn max_output_tokens(&self) -> Option<u32> {
+        self.max_output_tokens
     }
 
-    pub(crate) fn request(&self, transcript: &Transcript, toolset: &Toolset) -> Request {
+    /// The next request of the session, to this model.
+    pub(crate) fn request(&self, model: &Model, conversation: &Conversation, toolset: &Toolset) -> Request {
         let tools = toolset.decls();
-        let view = View { model: &self.model_ref, images: self.model.images };
         Request {
             session: self.session.clone(),
-            model: self.model.id.clone(),
+            model: model.id.clone(),
             system: self.system.clone(),
-            messages: chat(transcript.messages(), view).into_iter().map(Arc::new).collect(),
+            messages: conversation.messages(),
             tool_choice: if tools.is_empty() { ToolChoice::None } else { ToolChoice::Auto },
             tools,
-            max_output_tokens: self.max_output_tokens,
+            max_output_tokens: self.max_output_tokens.or_else(|| answer_tokens(model)),
             temperature: self.temperature,
             response_schema: self.schema.clone(),
+        }
+    }
+
+    /// A request of its own, apart from the conversation: one question, no tools.
+    pub(crate) fn aside(&self, model: &Model, system: &str, question: String) -> Request {
+        let parts = vec![ChatPart::Text(question)];
+        Request {
+            session: self.session.clone(),
+            model: model.id.clone(),
+            system: vec![system.into()],
+            messages: vec![Arc::new(ChatMessage { role: Role::User, parts })],
+            tools: Arc::new([]),
+            tool_choice: ToolChoice::None,
+            max_output_tokens: answer_tokens(model),
+            temperature: self.temperature,
+            response_schema: None,
         }
     }
 }

@@ -47,7 +47,11 @@ fn close_body(body: &mut PartBody, why: &str, now: u64) -> bool {
         }
         PartBody::Text(text) => text.time.as_mut().is_some_and(|t| end(t, now)),
         PartBody::Reasoning(reasoning) => end(&mut reasoning.time, now),
-        PartBody::File(_) | PartBody::StepStart { .. } | PartBody::StepFinish(_) | PartBody::Retry(_) => false,
+        PartBody::File(_)
+        | PartBody::StepStart { .. }
+        | PartBody::StepFinish(_)
+        | PartBody::Retry(_)
+        | PartBody::Compaction(_) => false,
     }
 }
 

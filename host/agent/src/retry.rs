@@ -41,7 +41,18 @@ impl RetryPolicy {
     /// attempt began, `dice` a number from 0 to 1.
     #[must_use]
     pub fn wait(&self, attempt: u32, failure: &ProviderFailure, spent: Duration, dice: f64) -> Option<Duration> {
-        if attempt >= self.attempts || !may_retry(failure) {
+        if may_retry(failure) { self.delay(attempt, failure, spent, dice) } else { None }
+    }
+
+    /// As [`Self::wait`], where somebody else has decided that trying again may help.
+    pub(crate) fn delay(
+        &self,
+        attempt: u32,
+        failure: &ProviderFailure,
+        spent: Duration,
+        dice: f64,
+    ) -> Option<Duration> {
+        if attempt >= self.attempts {
             return None;
         }
         let wait = match failure.retry_after {

@@ -1,41 +1,47 @@
 //! The loop: look at the history, do the next thing, write it down, look again.
 
+mod compact;
 mod family;
 mod letters;
+mod relay;
 
 use crate::answer::{AnswerCheck, Verdict};
 use crate::builtin::{HostTool, Workbench};
 use crate::bus::Bus;
-use crate::calls::Bench;
+use crate::calls::{Bench, Halt, Watch};
 use crate::cancel::{Stop, Stopper};
+use crate::compaction::CompactionOptions;
 use crate::error::AgentError;
 use crate::input::title;
+use crate::loop_guard::LoopGuard;
 use crate::places::{Disk, Places};
 use crate::plan::Switch;
 use crate::prompt::{Frame, LAST_STEP, Settings};
 use crate::repair::repair;
 use crate::retry::RetryPolicy;
 use crate::roster::Roster;
-use crate::step::{self, Bounds, Step};
+use crate::step::{self, Bounds, Load, Step};
 use crate::subagent::{Kin, Nursery};
 use crate::toolset::Toolset;
 use crate::transcript::visible_text;
-use crate::turn::{Spent, Turn, Turned};
+use crate::turn::{Asking, Spent, Turn, Turned};
 use letters::More;
 use model::budget::{Limit, Limits, Offspring, Tokens, Used};
 use model::event::{Ending, Event, EventSink, RunOutcome};
 use model::hook::Hooks;
-use model::id::MessageId;
+use model::id::{MessageId, PartId};
 use model::inbox::Inbox;
 use model::message::{AssistantMessage, FilePart, FinishReason, Message, Paths, Turn as TurnTime};
 use model::permission::{Gate, Policy};
 use model::profile::Profile;
-use model::provider::{Minds, Model, Provider};
+use model::provider::{Minds, Model, ModelRef, Provider};
 use model::session::Session;
 use model::store::Store;
 use model::tool::Tools;
+pub(crate) use relay::Voice;
 use rust_decimal::Decimal;
 use serde_json::Value;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -96,6 +102,11 @@ pub struct RunOptions {
     /// Blocks that the host read once: `AGENTS.md` and its like.
     pub instructions: Vec<String>,
     pub retry: RetryPolicy,
+    pub compaction: CompactionOptions,
+    /// Writes the summaries, where there is one.
+    pub small: Option<ModelRef>,
+    /// Asked in this order where the model before fails for good.
+    pub fallback: Vec<ModelRef>,
 }
 
 /// Runs a job to its end. The session is claimed, repaired and, whatever the ending, left closed and resumable.
@@ -138,7 +149,9 @@ pub(crate) async fn run_as(
     let ending = run.drive().await;
     run.nursery.close().await;
     ports.gate.dismiss(&id);
-    Ok(run.outcome(ending?))
+    let ending = ending?;
+    run.tidy_up(&ending).await?;
+    Ok(run.outcome(ending))
 }
 
 /// The record was loaded before the session was claimed: what another run added to it meanwhile stays.
@@ -159,6 +172,9 @@ struct Run<'a> {
     places: Arc<dyn Places>,
     bus: Bus,
     frame: Frame,
+    /// Who is asked now, and who takes over.
+    voice: Voice,
+    fallback: VecDeque<ModelRef>,
     tools: Arc<Workbench>,
     toolset: Arc<Toolset>,
     bounds: Bounds,
@@ -177,17 +193,23 @@ struct Run<'a> {
     retry: RetryPolicy,
     steps: u32,
     spent: Spent,
+    /// How often a person let a circle go on, and the last call before that.
+    pardons: u32,
+    pardoned: Option<PartId>,
 }
 
 impl Run<'_> {
     async fn drive(&mut self) -> Result<Ending, AgentError> {
         loop {
             self.steered().await?;
-            let used = self.used();
+            let (used, load) = (self.used(), self.load());
             self.bounds.limits = self.kin.purse.bounds(&used);
-            let ending = match step::next(self.bus.transcript().messages(), &self.bounds, &used) {
+            let ending = match step::next(self.bus.transcript().messages(), &self.bounds, &used, &load) {
                 Step::Finish => self.judge().await?,
                 Step::Limit(limit) => Some(Ending::Limit(limit)),
+                Step::Crowded => self.ask_summary(compact::Cause::Crowded),
+                Step::Compact => self.compact().await?,
+                Step::Unfit => Some(Ending::Failed(compact::unfit())),
                 Step::AskModel { last } => self.turn(last).await?,
             };
             if let Some(ending) = ending {
@@ -198,7 +220,15 @@ impl Run<'_> {
 
     /// What this session used itself; what its children did is in the purse.
     fn used(&self) -> Used {
-        Used { steps: self.steps, cost_usd: self.spent.cost, wall: self.stopper.elapsed() }
+        let Spent { cost, tokens, output_bytes, uncounted } = self.spent;
+        Used {
+            steps: self.steps,
+            cost_usd: cost,
+            wall: self.stopper.elapsed(),
+            tokens: tokens.total().saturating_add(uncounted.total()),
+            output_tokens: [tokens, uncounted].iter().map(|t| t.output.saturating_add(t.reasoning)).sum(),
+            output_bytes,
+        }
     }
 
     /// One request and its work. `None` = look at the history again.
@@ -213,32 +243,44 @@ impl Run<'_> {
         if last {
             self.note(LAST_STEP.into());
         }
-        let bench = Arc::new(self.bench(last));
+        let message = self.open_answer();
+        let has_tools = !last && self.voice.model.tools;
+        let bench = Arc::new(self.bench(message, if has_tools { self.toolset.clone() } else { Arc::default() }));
         self.steps += 1;
         let mut turn = Turn {
             ports: self.ports,
             bus: &mut self.bus,
-            frame: &self.frame,
+            voice: &self.voice,
+            asking: Asking::Conversation(&self.frame),
             stopper: &self.stopper,
             purse: &self.kin.purse,
             retry: &self.retry,
-            bench,
+            bench: bench.clone(),
             spent: Spent::default(),
-            blocked: None,
+            halt: None,
+            asked: 0,
         };
         let turned = turn.take().await?;
         let spent = turn.spent;
-        self.spent.cost += spent.cost;
-        self.spent.tokens += spent.tokens;
+        self.spent.add(&spent);
+        if bench.watch.pardoned() {
+            self.pardons += 1;
+            self.pardoned = self.bus.transcript().last_call().cloned();
+        }
         if let Some(agent) = self.switch.take() {
             self.hand_over(agent);
         }
-        Ok(self.ending(turned))
+        Ok(match turned {
+            Turned::Failed(failure) => self.failed(failure),
+            turned => self.ending(turned),
+        })
     }
 
     fn ending(&self, turned: Turned) -> Option<Ending> {
         match turned {
-            Turned::Ended { blocked } => blocked.filter(|_| !self.continue_on_deny).map(Ending::Denied),
+            Turned::Ended { halt: None } => None,
+            Turned::Ended { halt: Some(Halt::Denied(why)) } => (!self.continue_on_deny).then_some(Ending::Denied(why)),
+            Turned::Ended { halt: Some(Halt::Looped(what)) } => Some(Ending::Looped(what)),
             Turned::Failed(failure) => Some(Ending::Failed(failure)),
             Turned::Stopped(stop) => Some(stopped(stop)),
         }
@@ -279,43 +321,52 @@ impl Run<'_> {
         self.bus.add_message(info, parts);
     }
 
-    /// Adds the message that the next request fills, and lays out what its calls work with.
-    fn bench(&mut self, last: bool) -> Bench {
-        let message = self.open_message();
+    /// What the calls of a message work with.
+    fn bench(&self, message: MessageId, toolset: Arc<Toolset>) -> Bench {
+        let guard = LoopGuard::of(self.bus.transcript().messages(), self.pardoned.as_ref());
+        let watch = Watch::new(guard, self.pardons);
         Bench {
             session: self.bus.session().clone(),
             message,
             agent: self.agent.clone(),
-            toolset: if last { Arc::new(Toolset::none()) } else { self.toolset.clone() },
+            toolset,
             tools: self.tools.clone(),
             hooks: self.ports.hooks.clone(),
             gate: self.ports.gate.clone(),
             store: self.bus.store().clone(),
             clock: self.ports.clock.clone(),
             places: self.places.clone(),
+            watch,
         }
     }
 
-    fn open_message(&mut self) -> MessageId {
-        let id = MessageId::new();
+    /// Adds the message that the next request fills.
+    fn open_answer(&mut self) -> MessageId {
+        // There is a prompt: `open` saw to it.
+        let parent = self.bus.transcript().prompt().cloned().unwrap_or_else(MessageId::new);
+        let message = self.empty_message(parent, &self.agent, &self.voice.name);
+        let id = message.id.clone();
+        self.bus.add_message(Message::Assistant(Box::new(message)), vec![]);
+        id
+    }
+
+    fn empty_message(&self, parent: MessageId, agent: &str, name: &ModelRef) -> AssistantMessage {
         let session = self.bus.session();
-        let message = AssistantMessage {
-            id: id.clone(),
+        AssistantMessage {
+            id: MessageId::new(),
             session_id: session.id.clone(),
-            // There is a prompt: `open` saw to it.
-            parent_id: self.bus.transcript().prompt().cloned().unwrap_or_else(|| id.clone()),
+            parent_id: parent,
             time: TurnTime { created: self.ports.clock.now_ms(), completed: None },
-            provider_id: session.model.provider.clone(),
-            model_id: session.model.model.clone(),
-            agent: self.agent.clone(),
+            provider_id: name.provider.clone(),
+            model_id: name.model.clone(),
+            agent: agent.to_owned(),
+            summary: false,
             path: Paths { cwd: session.directory.clone(), root: session.worktree.clone() },
             cost: Decimal::ZERO,
             tokens: Tokens::default(),
             finish: None,
             error: None,
-        };
-        self.bus.add_message(Message::Assistant(Box::new(message)), vec![]);
-        id
+        }
     }
 
     fn outcome(self, ending: Ending) -> RunOutcome {
@@ -338,6 +389,9 @@ impl Run<'_> {
         outcome
     }
 }
+
+/// Told where a run goes on without a new prompt.
+const BROKEN_OFF: &str = "Your last answer was broken off. Go on with the task.";
 
 fn stopped(stop: Stop) -> Ending {
     match stop {
@@ -364,15 +418,18 @@ impl<'a> Run<'a> {
             temperature: options.temperature,
             schema: options.schema.clone(),
         };
-        let frame = Frame::new(&session, &profile, model, &options.instructions, set);
+        let frame = Frame::new(&session, &profile, &options.instructions, set);
+        let voice = Voice { provider: ports.provider.clone(), model, name: session.model.clone() };
         let mut run = Self {
             ports,
             places,
             bus: Bus::new(ports.store.clone(), ports.sink.clone(), session, history),
             frame,
+            voice,
+            fallback: options.fallback.iter().cloned().collect(),
             // Laid out once the session is open.
             tools: Arc::new(Workbench::new(ports.tools.clone(), vec![])),
-            toolset: Arc::new(Toolset::none()),
+            toolset: Arc::default(),
             bounds: Bounds { limits, profile_steps: profile.steps },
             nursery: Nursery::new(kin.clone(), &stopper),
             kin,
@@ -389,6 +446,8 @@ impl<'a> Run<'a> {
             options,
             steps: 0,
             spent: Spent::default(),
+            pardons: 0,
+            pardoned: None,
         };
         run.begin(prompt, is_new).await?;
         run.equip();
@@ -416,8 +475,20 @@ impl<'a> Run<'a> {
         }
         if !is_empty {
             self.prompted(prompt, now);
+        } else if self.is_broken_off() {
+            self.note(BROKEN_OFF.into());
         }
         Ok(self.bus.open().await?)
+    }
+
+    /// Whether the conversation ends with words of the model's that were cut off: servers want somebody to speak after them.
+    fn is_broken_off(&mut self) -> bool {
+        let load = Load::default();
+        let is_open = !matches!(
+            step::next(self.bus.transcript().messages(), &Bounds::default(), &Used::default(), &load),
+            Step::Finish
+        );
+        is_open && self.bus.conversation(self.voice.view()).ends_with_answer()
     }
 
     fn prompted(&mut self, prompt: Prompt, now: u64) {

@@ -1,7 +1,10 @@
 //! What happens next in a session. Pure: the history and the bounds in, one [`Step`] out.
 
+use crate::compaction::{self, MAX_TRIES, Window, estimate};
+use crate::transcript::compaction as work_item;
 use model::budget::{Limit, Limits, Used};
 use model::message::{AssistantMessage, Message, Part, PartBody, ToolPart, WithParts};
+use model::tool_state::ToolState;
 
 /// Key of the mark on a call that the provider ran itself.
 pub(crate) const PROVIDER_EXECUTED: &str = "providerExecuted";
@@ -14,8 +17,24 @@ pub(crate) enum Step {
         /// No further request is allowed after this one.
         last: bool,
     },
+    /// A summary is asked for and not yet written.
+    Compact,
+    /// The next request would not fit: a summary has to be asked for.
+    Crowded,
+    /// Summaries did not make it fit.
+    Unfit,
     /// Work is left that the bound does not allow.
     Limit(Limit),
+}
+
+/// How much of the window the conversation takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Load {
+    pub window: Window,
+    /// Tokens of the conversation, by its size: for providers that count nothing.
+    pub estimate: u64,
+    /// Whether the host may summarise by itself.
+    pub auto: bool,
 }
 
 /// Bounds of one run.
@@ -37,12 +56,21 @@ impl Bounds {
 }
 
 /// The next thing to do. A limit stops work that is left; it never turns an answered prompt into a failure.
-pub(crate) fn next(history: &[WithParts], bounds: &Bounds, used: &Used) -> Step {
+pub(crate) fn next(history: &[WithParts], bounds: &Bounds, used: &Used, load: &Load) -> Step {
     if is_answered(history) {
         return Step::Finish;
     }
     if let Some(limit) = bounds.reached(used) {
         return Step::Limit(limit);
+    }
+    let is_asked = compaction::pending(history).is_some();
+    if is_asked || (load.auto && is_crowded(history, load)) {
+        let is_hopeless = compaction::tries(history, load.window) >= MAX_TRIES;
+        return match (is_hopeless, is_asked) {
+            (true, _) => Step::Unfit,
+            (false, true) => Step::Compact,
+            (false, false) => Step::Crowded,
+        };
     }
     Step::AskModel { last: bounds.steps().is_some_and(|n| used.steps.saturating_add(1) >= n) }
 }
@@ -52,7 +80,54 @@ pub(crate) fn next(history: &[WithParts], bounds: &Bounds, used: &Used) -> Step 
 fn is_answered(history: &[WithParts]) -> bool {
     let Some(newest) = history.last() else { return true };
     let Message::Assistant(info) = &newest.info else { return false };
+    if info.summary {
+        return ended_well(info) && !was_auto(history, info);
+    }
     ended_well(info) && !newest.parts.iter().any(wants_a_next_step)
+}
+
+/// A summary that a person asked for is all there was to do; one of the host's own lies in the middle of other work.
+fn was_auto(history: &[WithParts], summary: &AssistantMessage) -> bool {
+    let asked = history.iter().rev().find(|m| *m.info.id() == summary.parent_id);
+    asked.and_then(work_item).is_some_and(|part| part.auto)
+}
+
+/// Whether the newest answer, with what has been added since, fills the window (agent-core, section 3.9). Looked at before every
+/// request, also in the middle of a run. After a summary there is nothing to go by until the next answer.
+fn is_crowded(history: &[WithParts], load: &Load) -> bool {
+    let mut added = 0;
+    for message in history.iter().rev() {
+        match &message.info {
+            Message::User(_) => added += message.parts.iter().map(said).sum::<u64>(),
+            Message::Assistant(info) if info.summary && info.error.is_none() => return false,
+            Message::Assistant(info) if !ended_well(info) => {}
+            Message::Assistant(info) => {
+                let results = message.parts.iter().map(given).sum::<u64>();
+                let counted = info.tokens.total();
+                let total = if counted == 0 { load.estimate } else { counted + results + added };
+                return load.window.is_full(total);
+            }
+        }
+    }
+    load.window.is_full(load.estimate)
+}
+
+fn said(part: &Part) -> u64 {
+    match &part.body {
+        PartBody::Text(t) => estimate(&t.text),
+        _ => 0,
+    }
+}
+
+fn given(part: &Part) -> u64 {
+    match &part.body {
+        PartBody::Tool(t) if !part.body.is_dropped() && !is_providers(t) => match &t.state {
+            ToolState::Completed { output, .. } => estimate(output),
+            ToolState::Error { error, .. } => estimate(error),
+            ToolState::Pending { .. } | ToolState::Running { .. } => 0,
+        },
+        _ => 0,
+    }
 }
 
 fn ended_well(info: &AssistantMessage) -> bool {
@@ -72,71 +147,4 @@ pub(crate) fn is_providers(tool: &ToolPart) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::history::{assistant, completed, dropped, failed, interrupted, part, providers, text, user};
-    use model::message::{FinishReason, MessageError};
-
-    fn check(name: &str, history: &[WithParts], answered: bool) {
-        let expected = if answered { Step::Finish } else { Step::AskModel { last: false } };
-        assert_eq!(next(history, &Bounds::default(), &Used::default()), expected, "{name}");
-    }
-
-    fn answer(finish: FinishReason, parts: Vec<Part>) -> WithParts {
-        let mut m = assistant(|m| m.finish = Some(finish));
-        m.parts = parts;
-        m
-    }
-
-    #[test]
-    fn no_call_ends_the_turn_whatever_the_reason() {
-        use FinishReason as F;
-        for reason in [F::Stop, F::Length, F::ToolCalls, F::ContentFilter, F::Pause, F::Error, F::Unknown] {
-            check("text", &[user("a"), answer(reason, vec![text("b", false)])], true);
-            check("nothing at all", &[user("a"), answer(reason, vec![])], true);
-            check("a call", &[user("a"), answer(reason, vec![completed("read", "x")])], false);
-            check("a failed call", &[user("a"), answer(reason, vec![failed("read", "x")])], false);
-        }
-    }
-
-    #[test]
-    fn calls_that_are_not_ours_do_not_count() {
-        check("provider's", &[user("a"), answer(FinishReason::ToolCalls, vec![providers("search")])], true);
-        check("orphan", &[user("a"), answer(FinishReason::ToolCalls, vec![interrupted("read")])], true);
-        let given_up = vec![dropped(completed("read", "x")), text("b", false)];
-        check("of a given-up attempt", &[user("a"), answer(FinishReason::Stop, given_up)], true);
-        let both = vec![providers("search"), completed("read", "x")];
-        check("one of ours too", &[user("a"), answer(FinishReason::Stop, both)], false);
-    }
-
-    #[test]
-    fn what_is_unanswered_goes_on() {
-        check("a prompt", &[user("a")], false);
-        check("a second prompt", &[user("a"), answer(FinishReason::Stop, vec![]), user("b")], false);
-        let broken = assistant(|m| {
-            m.finish = Some(FinishReason::ToolCalls);
-            m.error = Some(MessageError::Aborted { message: "killed".into() });
-        });
-        check("a broken answer", &[user("a"), broken], false);
-        check("an answer without an end", &[user("a"), assistant(|m| m.finish = None)], false);
-        check("nothing to answer", &[], true);
-    }
-
-    fn limits(steps: Option<u32>, profile: Option<u32>, used: u32, history: &[WithParts]) -> Step {
-        let bounds = Bounds { limits: Limits { steps, ..Limits::default() }, profile_steps: profile };
-        next(history, &bounds, &Used { steps: used, ..Used::default() })
-    }
-
-    #[test]
-    fn the_smaller_step_limit_counts() {
-        let open = [user("a")];
-        for (steps, profile) in [(Some(3), None), (None, Some(3)), (Some(3), Some(9)), (Some(9), Some(3))] {
-            assert_eq!(limits(steps, profile, 1, &open), Step::AskModel { last: false });
-            assert_eq!(limits(steps, profile, 2, &open), Step::AskModel { last: true });
-            assert_eq!(limits(steps, profile, 3, &open), Step::Limit(Limit::Steps));
-        }
-        let done =
-            [user("a"), answer(FinishReason::Stop, vec![part(PartBody::StepStart { metadata: Default::default() })])];
-        assert_eq!(limits(Some(3), None, 3, &done), Step::Finish);
-    }
-}
+mod tests;

@@ -67,6 +67,8 @@ fn line(error: &jsonschema::ValidationError<'_>) -> String {
     if path.is_empty() { format!("- {said}") } else { format!("- {path}: {said}") }
 }
 
+/// Empty by default: for a model that cannot call any tool, for the last allowed step, for a summary.
+#[derive(Default)]
 pub(crate) struct Toolset {
     tools: Vec<Arc<Tool>>,
     decls: Arc<[ToolDecl]>,
@@ -89,9 +91,9 @@ impl Toolset {
         Self { tools: vec![Arc::new(Tool { spec, validator: OnceLock::new() })], decls }
     }
 
-    /// No tools at all: for a model that cannot call any, and for the last allowed step.
-    pub(crate) fn none() -> Self {
-        Self { tools: vec![], decls: Arc::new([]) }
+    /// Whether the model may call anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tools.is_empty()
     }
 
     pub(crate) fn names(&self) -> Vec<String> {

@@ -6,20 +6,21 @@
 mod hear;
 
 use crate::bus::Bus;
-use crate::calls::{Bench, Crew, Happened, Outcome, Settled};
+use crate::calls::{Bench, Crew, Halt, Happened, Outcome, Settled, blocks};
 use crate::cancel::{Stop, Stopper};
 use crate::error::AgentError;
 use crate::prompt::Frame;
+use crate::recovery::{Flaw, Reaction, flaw_of};
 use crate::repair::{adopt_raw, close_message, closed};
 use crate::retry::RetryPolicy;
-use crate::run::Ports;
+use crate::run::{Ports, Voice};
 use crate::subagent::Purse;
 use hear::Heard;
 use model::budget::Tokens;
 use model::event::Event;
 use model::id::{MessageId, PartId};
 use model::message::{Created, MessageError, Part, PartBody, RetryPart};
-use model::provider::{FailureKind, ProviderFailure};
+use model::provider::{FailureKind, ProviderFailure, Request};
 use model::store::Change;
 use rust_decimal::Decimal;
 use std::sync::Arc;
@@ -30,13 +31,24 @@ use tokio::time::Instant;
 pub(crate) struct Turn<'a> {
     pub ports: &'a Ports,
     pub bus: &'a mut Bus,
-    pub frame: &'a Frame,
+    pub voice: &'a Voice,
+    pub asking: Asking<'a>,
     pub stopper: &'a Stopper,
     pub purse: &'a Purse,
     pub retry: &'a RetryPolicy,
     pub bench: Arc<Bench>,
     pub spent: Spent,
-    pub blocked: Option<String>,
+    pub halt: Option<Halt>,
+    /// Tokens of the newest request, estimated.
+    pub asked: u64,
+}
+
+/// What the model is asked.
+pub(crate) enum Asking<'a> {
+    /// To go on with the conversation.
+    Conversation(&'a Frame),
+    /// Something apart from it, of so many tokens.
+    Aside { request: Box<Request>, tokens: u64 },
 }
 
 /// What a turn has used.
@@ -44,14 +56,27 @@ pub(crate) struct Turn<'a> {
 pub(crate) struct Spent {
     pub cost: Decimal,
     pub tokens: Tokens,
+    /// Bytes that the model wrote.
+    pub output_bytes: u64,
+    /// What requests came to whose provider counted nothing, by their size.
+    pub uncounted: Tokens,
+}
+
+impl Spent {
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.cost += more.cost;
+        self.tokens += more.tokens;
+        self.output_bytes = self.output_bytes.saturating_add(more.output_bytes);
+        self.uncounted += more.uncounted;
+    }
 }
 
 /// How a turn ended. Its message is closed and stored.
 #[derive(Debug)]
 pub(crate) enum Turned {
     Ended {
-        /// A call was not permitted, in a way that is to end the run.
-        blocked: Option<String>,
+        /// What a call came to that is to end the run.
+        halt: Option<Halt>,
     },
     Failed(ProviderFailure),
     Stopped(Stop),
@@ -62,18 +87,36 @@ impl Turn<'_> {
     pub(crate) async fn take(&mut self) -> Result<Turned, AgentError> {
         let begun = Instant::now();
         let mut attempt = 1;
+        let mut requeries = 0;
         loop {
             let first = self.parts().len();
             let mut crew = Crew::new(self.bench.clone(), self.stopper.child());
-            let failure = match self.attempt(&mut crew).await? {
+            let (failure, most) = match self.attempt(&mut crew).await? {
                 Heard::Ended => return self.work_off(crew).await,
-                Heard::Filtered => return self.filtered().await,
                 Heard::Stopped(stop) => return self.stop(crew, stop).await,
-                Heard::Failed(failure) => failure,
+                Heard::Flawed(flaw) => (flaw.failure(), requeries_of(flaw)),
+                Heard::Echo if requeries > 0 => return self.echoed(first).await,
+                Heard::Echo => (echo(), Some(1)),
+                Heard::Failed(failure) => {
+                    let most = flaw_of(&failure).and_then(requeries_of);
+                    (failure, most)
+                }
             };
             drop(crew);
+            if most == Some(0) {
+                return self.held_back(failure).await;
+            }
             self.give_up(first);
-            let Some(wait) = self.retry.wait(attempt, &failure, begun.elapsed(), fastrand::f64()) else {
+            if most.is_some_and(|m| requeries >= m) {
+                return self.fail(failure).await;
+            }
+            requeries += u32::from(most.is_some());
+            let (spent, dice) = (begun.elapsed(), fastrand::f64());
+            let wait = match most {
+                Some(_) => self.retry.delay(attempt, &failure, spent, dice),
+                None => self.retry.wait(attempt, &failure, spent, dice),
+            };
+            let Some(wait) = wait else {
                 return self.fail(failure).await;
             };
             if let Some(stop) = self.pause(attempt, wait, failure).await? {
@@ -109,7 +152,13 @@ impl Turn<'_> {
         let (id, now) = (self.id().clone(), self.now());
         self.bus.edit_message(&id, |m| m.time.completed = Some(now));
         self.bus.flush().await?;
-        Ok(Turned::Ended { blocked: self.blocked.take() })
+        let halt = self.halt.take().or_else(|| self.swallowed());
+        Ok(Turned::Ended { halt })
+    }
+
+    /// A refusal that ends the run and that a call took for no failure of its own.
+    fn swallowed(&self) -> Option<Halt> {
+        self.bench.gate.blocked().filter(blocks).map(|denial| Halt::Denied(denial.to_string()))
     }
 
     /// Writes down what calls came to. Where calls act, results land at once, but for the last ones, which land with the end of the
@@ -156,8 +205,8 @@ impl Turn<'_> {
 
     fn settled(&mut self, part: &PartId, settled: Settled) {
         let now = self.now();
-        if self.blocked.is_none() {
-            self.blocked = settled.blocked;
+        if self.halt.is_none() {
+            self.halt = settled.halt;
         }
         self.bus.edit_tool(part, |t| match settled.outcome {
             Outcome::Completed(done) => {
@@ -183,7 +232,10 @@ impl Turn<'_> {
             })
             .collect();
         self.bus.stage(&dropped);
-        self.blocked = None;
+        let id = self.id().clone();
+        self.bus.edit_message(&id, |m| m.finish = None);
+        self.halt = None;
+        self.bench.gate.forgive();
     }
 
     /// Waits before the next attempt. `Some` where the run is to end instead.
@@ -221,16 +273,19 @@ impl Turn<'_> {
         Ok(Turned::Failed(failure))
     }
 
-    /// The provider's filter ended the answer. What was said stays to be seen; nothing that was called is run.
-    async fn filtered(&mut self) -> Result<Turned, AgentError> {
-        self.close_parts("The provider's content filter ended the answer: this call was not run.");
-        let failure = ProviderFailure {
-            kind: FailureKind::ContentFilter,
-            message: "the provider's content filter refused to answer; change the prompt and run again".into(),
-            retryable: false,
-            retry_after: None,
-        };
+    /// The answer is of no use and would be so again. What was said stays to be seen; nothing that was called is run.
+    async fn held_back(&mut self, failure: ProviderFailure) -> Result<Turned, AgentError> {
+        self.close_parts("The provider did not let the answer come to its end: this call was not run.");
         self.fail(failure).await
+    }
+
+    /// The model says the same over and over, also when it is asked again.
+    async fn echoed(&mut self, first: usize) -> Result<Turned, AgentError> {
+        self.give_up(first);
+        let failure = echo();
+        let halt = Some(Halt::Looped(failure.message.clone()));
+        self.fail(failure).await?;
+        Ok(Turned::Ended { halt })
     }
 
     /// Ends all calls and closes the message, in the time that a cancelled run has.
@@ -254,6 +309,21 @@ impl Turn<'_> {
         let open: Vec<Change> = self.parts().iter().filter_map(|p| closed(p, why, now)).map(Change::Part).collect();
         self.bus.stage(&open);
     }
+}
+
+/// How often an answer with this flaw is asked for again; `None` = as any request that failed.
+fn requeries_of(flaw: Flaw) -> Option<u32> {
+    match flaw.reaction() {
+        Reaction::Requery(most) => Some(most),
+        // What only has to be told never comes here.
+        Reaction::Fail | Reaction::Tell => Some(0),
+        Reaction::Retry => None,
+    }
+}
+
+fn echo() -> ProviderFailure {
+    let message = "the model said the same over and over in one answer".into();
+    ProviderFailure { kind: FailureKind::Unknown, message, retryable: true, retry_after: None }
 }
 
 /// As it is stored with the message.

@@ -3,8 +3,8 @@
 use crate::report::Exit;
 use model::budget::Tokens;
 use model::event::{Ending, Event, EventSink, RunOutcome};
-use model::id::{PartId, SessionId};
-use model::message::{FinishReason, Part, PartBody};
+use model::id::{MessageId, PartId, SessionId};
+use model::message::{FinishReason, Message, Part, PartBody};
 use model::permission::{Ask, Reply};
 use model::provider::ProviderFailure;
 use rust_decimal::Decimal;
@@ -28,12 +28,20 @@ struct State<W> {
     told: HashSet<PartId>,
     /// Parts of the attempt that was just given up; the `retry` line that follows names them.
     dropped: Vec<PartId>,
+    /// Messages that are summaries: their texts answer nobody.
+    summaries: HashSet<MessageId>,
 }
 
 impl<W: Write + Send> JsonLines<W> {
     pub fn new(out: W, now_ms: fn() -> u64) -> Self {
         Self {
-            state: Mutex::new(State { out: Some(out), lost: None, told: HashSet::new(), dropped: Vec::new() }),
+            state: Mutex::new(State {
+                out: Some(out),
+                lost: None,
+                told: HashSet::new(),
+                dropped: Vec::new(),
+                summaries: HashSet::new(),
+            }),
             now_ms,
         }
     }
@@ -90,10 +98,20 @@ impl<W: Write + Send> JsonLines<W> {
         std::mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).dropped)
     }
 
-    /// A part is told of once, when it has come to its end.
+    /// A part is told of once, when it has come to its end; what a summary says is not.
     fn is_news(&self, part: &Part) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.told.insert(part.id.clone())
+        let is_said = matches!(part.body, PartBody::Text(_) | PartBody::Reasoning(_));
+        !(is_said && state.summaries.contains(&part.message_id)) && state.told.insert(part.id.clone())
+    }
+
+    fn message(&self, info: &Message) {
+        if let Message::Assistant(answer) = info
+            && answer.summary
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.summaries.insert(answer.id.clone());
+        }
     }
 }
 
@@ -129,9 +147,19 @@ impl<W: Write + Send> JsonLines<W> {
                 let (session, line) = self.line(*event)?;
                 (session, json!({ "type": "child", "agent": *agent, "event": line }))
             }
+            Event::Compacted { session, before, after } => {
+                (session, json!({ "type": "compacted", "before": before, "after": after }))
+            }
+            Event::Switched { session, from, to, error } => {
+                let (from, to) = (from.to_string(), to.to_string());
+                (session, json!({ "type": "fallback", "from": from, "to": to, "error": failure(&error) }))
+            }
+            Event::MessageUpdated { info } => {
+                self.message(&info);
+                return None;
+            }
             Event::PartDropped { .. }
             | Event::SessionOpened { .. }
-            | Event::MessageUpdated { .. }
             | Event::PartDelta { .. }
             | Event::Asked { .. }
             | Event::Inquired { .. }
@@ -161,7 +189,7 @@ fn ended(body: &PartBody) -> Option<&'static str> {
         PartBody::Tool(p) => p.state.is_final().then_some("tool_use"),
         PartBody::StepStart { .. } => Some("step_start"),
         PartBody::StepFinish(_) => Some("step_finish"),
-        PartBody::File(_) | PartBody::Retry(_) => None,
+        PartBody::File(_) | PartBody::Retry(_) | PartBody::Compaction(_) => None,
     }
 }
 
@@ -190,7 +218,7 @@ fn failure(error: &ProviderFailure) -> Value {
 }
 
 fn result(outcome: &RunOutcome, exit: Exit) -> Value {
-    json!({
+    let mut line = json!({
         "type": "result",
         "finish": outcome.finish,
         "text": outcome.text,
@@ -198,7 +226,14 @@ fn result(outcome: &RunOutcome, exit: Exit) -> Value {
         "tokens": outcome.tokens,
         "steps": outcome.steps,
         "exit": exit.code(),
-    })
+    });
+    // Which bound, or which circle, ended the run.
+    match &outcome.ending {
+        Ending::Limit(limit) => line["limit"] = json!(limit),
+        Ending::Looped(what) => line["loop"] = json!(what),
+        Ending::Done | Ending::Failed(_) | Ending::Internal(_) | Ending::Denied(_) | Ending::Interrupted => {}
+    }
+    line
 }
 
 #[cfg(test)]

@@ -24,8 +24,10 @@ pub enum Exit {
     NoModel,
     /// A permission was denied, or nobody could give it.
     Denied,
-    /// Steps, cost or wall time.
+    /// Steps, cost, time, tokens or output.
     Limit,
+    /// The loop guard stopped it.
+    Looped,
     /// The context could not be made to fit.
     Context,
     Interrupted,
@@ -41,6 +43,7 @@ impl Exit {
             Self::NoModel => 3,
             Self::Denied => 4,
             Self::Limit => 5,
+            Self::Looped => 6,
             Self::Context => 7,
             Self::Interrupted => 130,
         }
@@ -154,6 +157,7 @@ pub fn exit_of(outcome: &RunOutcome) -> Exit {
         Ending::Internal(_) => Exit::Failed,
         Ending::Denied(_) => Exit::Denied,
         Ending::Limit(_) => Exit::Limit,
+        Ending::Looped(_) => Exit::Looped,
         Ending::Interrupted => Exit::Interrupted,
     }
 }
@@ -176,6 +180,11 @@ pub fn of_ending(ending: &Ending, model: &str) -> Option<Report> {
             Exit::Denied,
         ),
         Ending::Limit(limit) => exit(of_limit(*limit).into(), of_limit_next(*limit), Exit::Limit),
+        Ending::Looped(what) => exit(
+            format!("the run was stopped since it went round in circles: {what}"),
+            "Say it otherwise, or let it go on with `--allow doom_loop`; `airlock run --continue` keeps the session.",
+            Exit::Looped,
+        ),
         Ending::Interrupted => exit(
             "the run was interrupted; what was done is in the ledger".into(),
             "`airlock run --continue` goes on from here.",
@@ -213,6 +222,9 @@ fn of_limit(limit: Limit) -> &'static str {
         Limit::Steps => "the run was stopped: the limit of steps is reached",
         Limit::Cost => "the run was stopped: the limit of cost is reached",
         Limit::Wall => "the run was stopped: the limit of time is reached",
+        Limit::Tokens => "the run was stopped: the limit of tokens is reached",
+        Limit::OutputTokens => "the run was stopped: the limit of tokens that the model writes is reached",
+        Limit::OutputBytes => "the run was stopped: the limit of bytes that the model writes is reached",
     }
 }
 
@@ -221,6 +233,10 @@ fn of_limit_next(limit: Limit) -> &'static str {
         Limit::Steps => "`airlock run --continue --steps N` goes on with a new allowance.",
         Limit::Cost => "`airlock run --continue --cost USD` goes on with a new allowance.",
         Limit::Wall => "`airlock run --continue --wall T` goes on with a new allowance.",
+        Limit::Tokens => "`airlock run --continue --tokens N` goes on with a new allowance.",
+        Limit::OutputTokens | Limit::OutputBytes => {
+            "`airlock run --continue` goes on with a new allowance; it is set in [limits] of the config."
+        }
     }
 }
 
@@ -259,6 +275,9 @@ mod tests {
             (Ending::Limit(Limit::Steps), 5),
             (Ending::Limit(Limit::Cost), 5),
             (Ending::Limit(Limit::Wall), 5),
+            (Ending::Limit(Limit::Tokens), 5),
+            (Ending::Limit(Limit::OutputBytes), 5),
+            (Ending::Looped("x".into()), 6),
             (Ending::Interrupted, 130),
         ] {
             let outcome = RunOutcome {

@@ -135,10 +135,10 @@ pub async fn ports(
     job: &Job,
     asker: Arc<dyn Asker>,
     sink: Arc<dyn EventSink>,
-) -> Result<(Ports, Arc<Gatekeeper>), Report> {
+) -> Result<Ports, Report> {
     let gate = gate(ground, rooms, job.policy.clone(), asker, sink.clone()).await?;
     let hooks = rooms.runtime.hooks(&ground.config.hooks)?;
-    let ports = Ports {
+    Ok(Ports {
         provider,
         minds,
         tools: rooms.runtime.tools(gate.clone(), rooms.ledger.clone()),
@@ -149,8 +149,7 @@ pub async fn ports(
         gate: gate.clone(),
         sink,
         clock: Arc::new(SystemClock),
-    };
-    Ok((ports, gate))
+    })
 }
 
 /// All rules under which an agent leads a run.

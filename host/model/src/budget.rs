@@ -10,6 +10,12 @@ pub struct Limits {
     pub steps: Option<u32>,
     pub cost_usd: Option<Decimal>,
     pub wall: Option<Duration>,
+    /// All tokens of all requests, read and written.
+    pub tokens: Option<u64>,
+    /// Tokens that the model writes, its thoughts included.
+    pub output_tokens: Option<u64>,
+    /// Bytes that the model writes: for providers that count no tokens.
+    pub output_bytes: Option<u64>,
 }
 
 /// How far sessions may come of one another in a run.
@@ -67,11 +73,14 @@ impl std::ops::AddAssign for Tokens {
 
 /// Which bound was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Limit {
     Steps,
     Cost,
     Wall,
+    Tokens,
+    OutputTokens,
+    OutputBytes,
 }
 
 /// What a run has used so far.
@@ -80,16 +89,24 @@ pub struct Used {
     pub steps: u32,
     pub cost_usd: Decimal,
     pub wall: Duration,
+    pub tokens: u64,
+    pub output_tokens: u64,
+    pub output_bytes: u64,
 }
 
 impl Limits {
     /// The bound that the next request would break, if any. Checked before a request is sent.
     #[must_use]
     pub fn reached(&self, used: &Used) -> Option<Limit> {
-        let over = |hit: bool, limit| hit.then_some(limit);
-        over(self.steps.is_some_and(|n| used.steps >= n), Limit::Steps)
-            .or(over(self.cost_usd.is_some_and(|c| used.cost_usd >= c), Limit::Cost))
-            .or(over(self.wall.is_some_and(|w| used.wall >= w), Limit::Wall))
+        fn hit<T: PartialOrd>(bound: Option<T>, used: T, limit: Limit) -> Option<Limit> {
+            bound.is_some_and(|b| used >= b).then_some(limit)
+        }
+        hit(self.steps, used.steps, Limit::Steps)
+            .or(hit(self.cost_usd, used.cost_usd, Limit::Cost))
+            .or(hit(self.wall, used.wall, Limit::Wall))
+            .or(hit(self.tokens, used.tokens, Limit::Tokens))
+            .or(hit(self.output_tokens, used.output_tokens, Limit::OutputTokens))
+            .or(hit(self.output_bytes, used.output_bytes, Limit::OutputBytes))
     }
 }
 
@@ -103,9 +120,23 @@ mod tests {
 
     #[test]
     fn a_limit_is_reached_not_passed() {
-        let l = Limits { steps: Some(2), cost_usd: Some(dec("0.5")), wall: None };
-        assert_eq!(l.reached(&Used { steps: 1, ..Used::default() }), None);
-        assert_eq!(l.reached(&Used { steps: 2, ..Used::default() }), Some(Limit::Steps));
-        assert_eq!(l.reached(&Used { cost_usd: dec("0.5"), ..Used::default() }), Some(Limit::Cost));
+        let all = Limits {
+            steps: Some(2),
+            cost_usd: Some(dec("0.5")),
+            wall: Some(Duration::from_secs(2)),
+            tokens: Some(100),
+            output_tokens: Some(10),
+            output_bytes: Some(1000),
+        };
+        let check = |used: Used, expected| assert_eq!(all.reached(&used), expected, "{used:?}");
+        let none = Used::default();
+        check(Used { steps: 1, tokens: 99, output_tokens: 9, output_bytes: 999, ..none }, None);
+        check(Used { steps: 2, ..none }, Some(Limit::Steps));
+        check(Used { cost_usd: dec("0.5"), ..none }, Some(Limit::Cost));
+        check(Used { wall: Duration::from_secs(2), ..none }, Some(Limit::Wall));
+        check(Used { tokens: 100, ..none }, Some(Limit::Tokens));
+        check(Used { output_tokens: 10, ..none }, Some(Limit::OutputTokens));
+        check(Used { output_bytes: 1000, ..none }, Some(Limit::OutputBytes));
+        assert_eq!(serde_json::to_value(Limit::OutputTokens).unwrap(), "output-tokens");
     }
 }

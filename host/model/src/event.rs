@@ -5,7 +5,7 @@ use crate::budget::{Limit, Tokens};
 use crate::id::{MessageId, PartId, SessionId};
 use crate::message::{FinishReason, Message, Part};
 use crate::permission::{Ask, Reply};
-use crate::provider::ProviderFailure;
+use crate::provider::{ModelRef, ProviderFailure};
 use crate::question::{Answers, Inquiry};
 use crate::session::Session;
 use rust_decimal::Decimal;
@@ -56,6 +56,19 @@ pub enum Event {
         next: Duration,
         error: ProviderFailure,
     },
+    /// The older part of the conversation was replaced by a summary: tokens before and after, estimated.
+    Compacted {
+        session: SessionId,
+        before: u64,
+        after: u64,
+    },
+    /// Another model takes over, since this one failed for good.
+    Switched {
+        session: SessionId,
+        from: ModelRef,
+        to: ModelRef,
+        error: ProviderFailure,
+    },
     Failed {
         session: SessionId,
         error: ProviderFailure,
@@ -88,6 +101,8 @@ pub enum Ending {
     /// A person said no, or nobody was there to answer.
     Denied(String),
     Limit(Limit),
+    /// The model went round in circles, and nobody was there to let it: what it repeated.
+    Looped(String),
     Interrupted,
 }
 

@@ -67,6 +67,9 @@ pub struct AssistantMessage {
     #[serde(rename = "modelID")]
     pub model_id: String,
     pub agent: String,
+    /// The message is the summary of all that lies before its parent; it answers nobody.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub summary: bool,
     pub path: Paths,
     /// USD, over all attempts of this message.
     #[serde(with = "rust_decimal::serde::float")]
@@ -149,6 +152,7 @@ pub enum PartBody {
     },
     StepFinish(StepFinishPart),
     Retry(RetryPart),
+    Compaction(CompactionPart),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -209,6 +213,21 @@ pub struct RetryPart {
     pub time: Created,
 }
 
+/// Work to be done: everything before this message is to be replaced by a summary. It is done once a summary answers its message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionPart {
+    /// The host's own doing, in the middle of other work.
+    pub auto: bool,
+    /// The provider refused the request as too large.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub overflow: bool,
+    /// The first message that is kept as it is, older than this one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tail_start_id: Option<MessageId>,
+}
+
+/// Key of the mark on a text of the host's own that follows a summary: what the work is, what is left to do.
+pub const COMPACTION_CONTINUE: &str = "compaction_continue";
 /// Key of the mark on parts of an attempt that was given up: kept for the record, never sent to the model again.
 pub const DROPPED: &str = "dropped";
 /// Key of provider data that is sent back unchanged.
@@ -222,7 +241,7 @@ impl PartBody {
             Self::Tool(p) => Some(&mut p.metadata),
             Self::StepStart { metadata } => Some(metadata),
             Self::StepFinish(p) => Some(&mut p.metadata),
-            Self::File(_) | Self::Retry(_) => None,
+            Self::File(_) | Self::Retry(_) | Self::Compaction(_) => None,
         }
     }
 
@@ -241,7 +260,7 @@ impl PartBody {
             Self::Tool(p) => &p.metadata,
             Self::StepStart { metadata } => metadata,
             Self::StepFinish(p) => &p.metadata,
-            Self::File(_) | Self::Retry(_) => return false,
+            Self::File(_) | Self::Retry(_) | Self::Compaction(_) => return false,
         };
         metadata.get(DROPPED) == Some(&Value::Bool(true))
     }

@@ -205,6 +205,10 @@ impl Denial {
     }
 }
 
+/// What is asked before a call that goes round in circles is run once more. A no is for that call only: it ends no run and settles
+/// no other question.
+pub const DOOM_LOOP: &str = "doom_loop";
+
 /// A question to the person.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
@@ -290,11 +294,14 @@ pub trait Gate: Send + Sync {
         None
     }
 
-    /// A denial that has to end the run (a person's bare no, nobody there to answer): the first of this run, whether it was
-    /// asked for before a call or in the middle of one.
+    /// A denial that has to end the run (a person's bare no, nobody there to answer): the first since it was last forgiven,
+    /// whether it was asked for before a call or in the middle of one.
     fn blocked(&self) -> Option<Denial> {
         None
     }
+
+    /// Forgets what [`Gate::blocked`] tells of: the attempt that it came up in counts no more.
+    fn forgive(&self) {}
 
     /// Puts the model's questions to the person, when their turn comes. `None` = nobody is there to answer.
     async fn consult(&self, _inquiry: Inquiry, _cancel: &CancellationToken) -> Option<Answers> {

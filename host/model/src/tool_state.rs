@@ -16,6 +16,17 @@ pub struct Span {
     pub end: Option<u64>,
 }
 
+/// The life of a completed call, in milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallSpan {
+    pub start: u64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub end: Option<u64>,
+    /// When the output was taken out of what the model sees. It stays in the ledger.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub compacted: Option<u64>,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum ToolState {
@@ -38,7 +49,7 @@ pub enum ToolState {
         output: String,
         title: String,
         metadata: Metadata,
-        time: Span,
+        time: CallSpan,
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         attachments: Vec<Attachment>,
     },
@@ -110,10 +121,18 @@ impl ToolState {
             output: done.output,
             title: done.title,
             metadata: done.metadata,
-            time: Span { start: time.start, end: Some(now) },
+            time: CallSpan { start: time.start, end: Some(now), compacted: None },
             attachments: done.attachments,
         };
         true
+    }
+
+    /// Takes the output of a completed call out of what the model sees. False from any other state, or if it was done before.
+    pub fn clear_output(&mut self, now: u64) -> bool {
+        let Self::Completed { time, .. } = self else { return false };
+        let is_new = time.compacted.is_none();
+        time.compacted.get_or_insert(now);
+        is_new
     }
 
     /// pending or running → error, keeping what the running call said of itself. False from a final state.
@@ -179,6 +198,20 @@ mod tests {
         let mut s = ToolState::pending();
         assert!(!s.complete(Done::default(), 1));
         assert_eq!(s, ToolState::pending());
+    }
+
+    #[test]
+    fn an_output_is_cleared_once_and_stays() {
+        let mut s = running();
+        assert!(!s.clear_output(8), "it has no output yet");
+        assert!(s.complete(Done { output: "a".into(), ..Done::default() }, 9));
+        assert!(s.clear_output(10) && !s.clear_output(11));
+        let ToolState::Completed { output, time, .. } = &s else { panic!("completed") };
+        assert_eq!((output.as_str(), time.compacted), ("a", Some(10)));
+        assert_eq!(
+            serde_json::to_value(&s).unwrap()["time"],
+            serde_json::json!({"start": 5, "end": 9, "compacted": 10})
+        );
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //! conflicts with. A call that only reads may start while the model is still speaking; one that acts waits for the good end of
 //! the step.
 
+use super::doom::Watch;
 use super::progress::{Board, Pen};
 use super::scopes::Footprint;
-use super::stage::{Outcome, Prepared, Refused, Settled, broken, carry_out, prepare};
+use super::stage::{Outcome, Prepared, Refused, Settled, broken, carry_out, prepare, refuse};
+use crate::loop_guard::{CallMark, Circle};
 use crate::places::Places;
 use crate::run::Clock;
 use crate::toolset::Toolset;
@@ -12,7 +14,7 @@ use model::fault::FailureKind;
 use model::hook::{CallContext, Hooks};
 use model::id::{MessageId, PartId};
 use model::message::FinishReason;
-use model::permission::Gate;
+use model::permission::{Actor, Gate};
 use model::provider::ModelCall;
 use model::session::Session;
 use model::store::Store;
@@ -43,9 +45,21 @@ pub(crate) struct Bench {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub places: Arc<dyn Places>,
+    pub watch: Watch,
 }
 
 impl Bench {
+    pub(super) fn actor(&self, call: &ModelCall, tool: &str) -> Actor {
+        Actor {
+            session: self.session.id.clone(),
+            message: self.message.clone(),
+            call: call.id.clone(),
+            agent: self.agent.clone(),
+            tool: tool.to_owned(),
+            worktree: self.session.worktree.clone(),
+        }
+    }
+
     pub(super) fn context(&self, call: &ModelCall, tool: &str) -> CallContext {
         CallContext {
             session: self.session.id.clone(),
@@ -77,6 +91,8 @@ struct Slot {
     phase: Phase,
     /// `Everything` as long as it is not known.
     footprint: Footprint,
+    /// What the call is, once it is prepared.
+    mark: Option<CallMark>,
 }
 
 enum Phase {
@@ -84,13 +100,13 @@ enum Phase {
     Held(ModelCall),
     Preparing,
     Ready(Box<Prepared>),
-    Refused(Box<Refused>),
+    Refused(Box<(ModelCall, Refused)>),
     Running,
     Settled,
 }
 
 enum Report {
-    Prepared(Result<Prepared, Refused>),
+    Prepared(ModelCall, Result<Prepared, Refused>),
     Settled(Settled),
 }
 
@@ -128,7 +144,7 @@ impl Crew {
     pub(crate) async fn add(&mut self, part: PartId, call: ModelCall) {
         let slot = self.slots.len();
         let blank = call.input.trim().is_empty();
-        self.slots.push(Slot { part, phase: Phase::Preparing, footprint: Footprint::Everything });
+        self.slots.push(Slot { part, phase: Phase::Preparing, footprint: Footprint::Everything, mark: None });
         if blank && self.ended.is_none() {
             self.slots[slot].phase = Phase::Held(call);
         } else {
@@ -138,17 +154,17 @@ impl Crew {
 
     /// Nearly always done at the first look; only a hook can make it take longer.
     async fn prepare(&mut self, slot: usize, call: ModelCall) {
-        let mut preparing = Box::pin(prepare(call, self.bench.clone()));
+        let mut preparing = Box::pin(prepare(call.clone(), self.bench.clone()));
         match futures::poll!(&mut preparing) {
-            std::task::Poll::Ready(result) => self.prepared(slot, result),
+            std::task::Poll::Ready(result) => self.prepared(slot, call, result),
             std::task::Poll::Pending => {
-                let task = self.tasks.spawn(async move { Report::Prepared(preparing.await) });
+                let task = self.tasks.spawn(async move { Report::Prepared(call, preparing.await) });
                 self.owners.insert(task.id(), slot);
             }
         }
     }
 
-    fn prepared(&mut self, slot: usize, result: Result<Prepared, Refused>) {
+    fn prepared(&mut self, slot: usize, call: ModelCall, result: Result<Prepared, Refused>) {
         let slot = &mut self.slots[slot];
         if !matches!(slot.phase, Phase::Preparing) {
             return;
@@ -156,14 +172,22 @@ impl Crew {
         match result {
             Ok(prepared) => {
                 slot.footprint = prepared.footprint().clone();
+                slot.mark = Some(prepared.mark());
                 slot.phase = Phase::Ready(Box::new(prepared));
             }
             // It touches nothing: nobody has to wait for it.
             Err(refused) => {
                 slot.footprint = Footprint::Paths { reads: vec![], writes: vec![] };
-                slot.phase = Phase::Refused(Box::new(refused));
+                slot.mark = Some(refused.mark(&call));
+                slot.phase = Phase::Refused(Box::new((call, refused)));
             }
         }
+    }
+
+    /// Whether the call goes round in circles, as far as the calls before it are known.
+    fn suspicion(&self, slot: usize) -> Option<Circle> {
+        let ahead: Option<Vec<CallMark>> = self.slots[..slot].iter().map(|s| s.mark).collect();
+        self.bench.watch.suspects(&ahead?, self.slots[slot].mark?)
     }
 
     /// The provider ran this call itself: it is none of ours.
@@ -179,8 +203,9 @@ impl Crew {
         for slot in 0..self.slots.len() {
             let held = std::mem::replace(&mut self.slots[slot].phase, Phase::Preparing);
             match held {
-                Phase::Held(_) if reason == FinishReason::Length => {
-                    self.prepared(slot, Err(broken("", "they were cut off at the limit of the answer's length")));
+                Phase::Held(call) if reason == FinishReason::Length => {
+                    let cut = broken("", "they were cut off at the limit of the answer's length");
+                    self.prepared(slot, call, Err(cut));
                 }
                 Phase::Held(call) => self.prepare(slot, call).await,
                 other => self.slots[slot].phase = other,
@@ -194,13 +219,27 @@ impl Crew {
             return vec![];
         }
         let mut out = vec![];
-        for slot in &mut self.slots {
-            match std::mem::replace(&mut slot.phase, Phase::Settled) {
-                Phase::Refused(refused) => out.push((slot.part.clone(), Settled::from(*refused))),
-                other => slot.phase = other,
+        for slot in 0..self.slots.len() {
+            let circle = self.suspicion(slot);
+            match (std::mem::replace(&mut self.slots[slot].phase, Phase::Settled), circle) {
+                (Phase::Refused(refused), None) => {
+                    out.push((self.slots[slot].part.clone(), Settled::from(refused.1)));
+                }
+                (Phase::Refused(refused), Some(circle)) => {
+                    self.slots[slot].phase = Phase::Running;
+                    let (call, refused) = *refused;
+                    let (bench, cancel) = (self.bench.clone(), self.cancel.clone());
+                    self.run(slot, async move { refuse(call, refused, circle, bench, cancel).await });
+                }
+                (other, _) => self.slots[slot].phase = other,
             }
         }
         out
+    }
+
+    fn run(&mut self, slot: usize, work: impl Future<Output = Settled> + Send + 'static) {
+        let task = self.tasks.spawn(async move { Report::Settled(work.await) });
+        self.owners.insert(task.id(), slot);
     }
 
     /// Calls that may start now, in order.
@@ -240,14 +279,13 @@ impl Crew {
     /// Starts a call that [`Crew::startable`] named.
     pub(crate) fn start(&mut self, start: &Start) {
         self.acted |= start.acts;
+        let suspicion = self.suspicion(start.slot);
         let slot = &mut self.slots[start.slot];
         match std::mem::replace(&mut slot.phase, Phase::Running) {
             Phase::Ready(prepared) => {
                 let pen = Arc::new(Pen { board: self.board.clone(), part: slot.part.clone() });
                 let (bench, cancel) = (self.bench.clone(), self.cancel.clone());
-                let work = async move { Report::Settled(carry_out(*prepared, bench, pen, cancel).await) };
-                let task = self.tasks.spawn(work);
-                self.owners.insert(task.id(), start.slot);
+                self.run(start.slot, async move { carry_out(*prepared, suspicion, bench, pen, cancel).await });
             }
             other => slot.phase = other,
         }
@@ -283,7 +321,7 @@ impl Crew {
         };
         let Some(slot) = self.owners.remove(&id) else { return };
         match report {
-            Report::Prepared(result) => self.prepared(slot, result),
+            Report::Prepared(call, result) => self.prepared(slot, call, result),
             Report::Settled(result) => {
                 self.slots[slot].phase = Phase::Settled;
                 settled.push((self.slots[slot].part.clone(), result));
@@ -314,5 +352,5 @@ fn panicked(error: &JoinError) -> Settled {
     tracing::error!(%error, "a tool call broke down in the host");
     let message = "The call broke down in the host. This is a fault of the program, not of the call.".to_owned();
     let outcome = Outcome::Failed { kind: FailureKind::Trap, message, metadata: Metadata::new() };
-    Settled { outcome, blocked: None }
+    Settled { outcome, halt: None }
 }

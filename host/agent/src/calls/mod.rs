@@ -2,11 +2,12 @@
 //! crew that decides which of them may run now.
 
 mod crew;
+mod doom;
 pub(crate) mod output;
 mod progress;
 mod scopes;
 mod stage;
 
 pub(crate) use crew::{Bench, Crew, Happened};
-pub(crate) use stage::{Outcome, Settled};
-pub(crate) use stage::{act, prepare};
+pub(crate) use doom::Watch;
+pub(crate) use stage::{Halt, Outcome, Settled, act, blocks, prepare};

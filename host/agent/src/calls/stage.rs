@@ -2,8 +2,10 @@
 //! permitted that was not prepared.
 
 use super::crew::Bench;
+use super::doom;
 use super::output;
 use super::scopes::{self, Footprint, Survey};
+use crate::loop_guard::{CallMark, Circle};
 use crate::shell;
 use crate::toolset::Tool;
 use crate::transcript::data_url;
@@ -11,7 +13,7 @@ use futures::FutureExt;
 use model::fault::FailureKind;
 use model::grant::CallGrant;
 use model::hook::{CallContext, ResultView};
-use model::permission::{Act, Actor, Denial, Rule};
+use model::permission::{Act, Denial, Rule};
 use model::provider::ModelCall;
 use model::tool::{ProgressSink, ToolAttachment, ToolCall, ToolFailure, ToolOutput};
 use model::tool_state::{Attachment, Done, Metadata};
@@ -42,8 +44,17 @@ struct Permitted {
 /// How a call ended, as it is stored.
 pub(crate) struct Settled {
     pub outcome: Outcome,
-    /// Why the run has to end once the step is settled: a no, or nobody there to say yes.
-    pub blocked: Option<String>,
+    /// Why the run has to end once the step is settled.
+    pub halt: Option<Halt>,
+}
+
+/// Why a call ends the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// A no, or nobody there to say yes.
+    Denied(String),
+    /// It goes round in circles, and nobody is there to let it.
+    Looped(String),
 }
 
 pub(crate) enum Outcome {
@@ -56,19 +67,42 @@ pub(crate) struct Refused {
     pub failure: ToolFailure,
     /// Boxed: most refusals have none, and a result is handed on by value.
     pub metadata: Box<Metadata>,
-    blocked: Option<String>,
+    halt: Option<Halt>,
+}
+
+impl Refused {
+    pub(super) fn halting(failure: ToolFailure, halt: Option<Halt>) -> Self {
+        Self { failure, metadata: Box::default(), halt }
+    }
 }
 
 impl From<ToolFailure> for Refused {
     fn from(failure: ToolFailure) -> Self {
-        Self { failure, metadata: Box::default(), blocked: None }
+        Self::halting(failure, None)
     }
 }
 
 impl From<Refused> for Settled {
     fn from(refused: Refused) -> Self {
-        let Refused { failure, metadata, blocked } = refused;
-        Self { outcome: Outcome::Failed { kind: failure.kind, message: failure.message, metadata: *metadata }, blocked }
+        let Refused { failure, metadata, halt } = refused;
+        Self { outcome: Outcome::Failed { kind: failure.kind, message: failure.message, metadata: *metadata }, halt }
+    }
+}
+
+impl Settled {
+    fn failed(kind: FailureKind, message: impl Into<String>) -> Self {
+        Refused::from(ToolFailure::new(kind, message)).into()
+    }
+}
+
+impl Refused {
+    /// The mark that the call will have once it is stored.
+    pub(crate) fn mark(&self, call: &ModelCall) -> CallMark {
+        let input = match serde_json::from_str(&call.input) {
+            Ok(object @ Value::Object(_)) => object,
+            _ => Value::Object(Map::new()),
+        };
+        CallMark::new(&call.name, &input, self.metadata.get("raw").and_then(Value::as_str))
     }
 }
 
@@ -83,6 +117,10 @@ impl Prepared {
 
     pub(crate) fn footprint(&self) -> &Footprint {
         &self.footprint
+    }
+
+    pub(crate) fn mark(&self) -> CallMark {
+        CallMark::new(self.tool_name(), &self.input, None)
     }
 
     /// Whether it may have effects: such a call waits for the end of the model's step.
@@ -143,7 +181,7 @@ pub(crate) fn broken(raw: &str, problem: &str) -> Refused {
     );
     let mut metadata = Metadata::new();
     metadata.insert("raw".into(), Value::String(quote.to_owned()));
-    Refused { failure: ToolFailure::new(FailureKind::InvalidInput, text), metadata: Box::new(metadata), blocked: None }
+    Refused { failure: ToolFailure::new(FailureKind::InvalidInput, text), metadata: Box::new(metadata), halt: None }
 }
 
 fn tail(text: &str, bytes: usize) -> &str {
@@ -153,10 +191,17 @@ fn tail(text: &str, bytes: usize) -> &str {
 /// The whole way of a prepared call.
 pub(crate) async fn carry_out(
     prepared: Prepared,
+    suspicion: Option<Circle>,
     bench: Arc<Bench>,
     progress: Arc<dyn ProgressSink>,
     cancel: CancellationToken,
 ) -> Settled {
+    if let Some(circle) = suspicion {
+        let actor = bench.actor(&prepared.call, prepared.tool_name());
+        if let Err(refused) = doom::confirm(circle, &actor, &prepared.input, &bench, &cancel).await {
+            return refused.into();
+        }
+    }
     let tool = prepared.tool_name().to_owned();
     match act(prepared, &bench, progress, cancel).await {
         Err(refused) => refused.into(),
@@ -172,25 +217,33 @@ pub(crate) async fn act(
     cancel: CancellationToken,
 ) -> Result<ToolOutput, Refused> {
     let permitted = permit(prepared, bench, &cancel).await?;
-    let output = execute(&permitted, bench, progress, cancel).await;
+    let output = execute(&permitted, bench, progress, cancel.clone()).await;
     let prepared = permitted.prepared;
     match output {
-        Ok(output) => Ok(seen(&prepared, output, bench).await),
+        Ok(output) => Ok(seen(&prepared, output, bench, &cancel).await),
         Err(failure) => Err(failed(&prepared, failure, bench)),
+    }
+}
+
+/// A call that will not run and is suspect all the same: whoever answers may end the circle of refusals.
+pub(crate) async fn refuse(
+    call: ModelCall,
+    refused: Refused,
+    circle: Circle,
+    bench: Arc<Bench>,
+    cancel: CancellationToken,
+) -> Settled {
+    let actor = bench.actor(&call, &call.name);
+    match doom::confirm(circle, &actor, &Value::String(call.input), &bench, &cancel).await {
+        Ok(()) => refused.into(),
+        Err(instead) => instead.into(),
     }
 }
 
 async fn permit(prepared: Prepared, bench: &Bench, cancel: &CancellationToken) -> Result<Permitted, Refused> {
     // Looked up again: a call before this one may have made a link.
     let Survey { acts, grant, .. } = prepared.survey(bench);
-    let actor = Actor {
-        session: bench.session.id.clone(),
-        message: bench.message.clone(),
-        call: prepared.call.id.clone(),
-        agent: bench.agent.clone(),
-        tool: prepared.tool_name().to_owned(),
-        worktree: bench.session.worktree.clone(),
-    };
+    let actor = bench.actor(&prepared.call, prepared.tool_name());
     let metadata = json!({ "tool": prepared.tool_name(), "input": prepared.input });
     match bench.gate.permit(&actor, &acts, metadata, cancel).await {
         Ok(()) => Ok(Permitted { prepared, grant }),
@@ -202,11 +255,11 @@ async fn permit(prepared: Prepared, bench: &Bench, cancel: &CancellationToken) -
 fn denied(tool: &str, acts: &[Act], denial: Denial, missing: impl FnOnce() -> Option<Vec<Rule>>) -> Refused {
     let what = acts.iter().map(|a| a.in_words(tool)).collect::<Vec<_>>().join(", ");
     let failure = denial.failure(&what);
-    let blocked = blocks(&denial).then(|| format!("{tool} was not permitted to {what}: {denial}; {}", hint(missing())));
-    Refused { failure, metadata: Box::default(), blocked }
+    let why = || format!("{tool} was not permitted to {what}: {denial}; {}", hint(missing()));
+    Refused::halting(failure, blocks(&denial).then(|| Halt::Denied(why())))
 }
 
-fn blocks(denial: &Denial) -> bool {
+pub(crate) fn blocks(denial: &Denial) -> bool {
     match denial {
         Denial::Unanswered | Denial::Rejected(None) => true,
         Denial::Rejected(Some(feedback)) => feedback.trim().is_empty(),
@@ -257,16 +310,26 @@ async fn execute(
 /// An act beyond the scopes is asked for while the call runs: the gate remembers how that ended.
 fn failed(prepared: &Prepared, failure: ToolFailure, bench: &Bench) -> Refused {
     let asked = if failure.kind == FailureKind::Denied { bench.gate.blocked() } else { None };
-    let blocked = asked.filter(blocks).map(|d| format!("{}: {d} ({})", prepared.tool_name(), failure.message));
-    Refused { blocked, ..failure.into() }
+    let why = |d| format!("{}: {d} ({})", prepared.tool_name(), failure.message);
+    let halt = asked.filter(blocks).map(|d| Halt::Denied(why(d)));
+    Refused::halting(failure, halt)
 }
 
-async fn seen(prepared: &Prepared, output: ToolOutput, bench: &Bench) -> ToolOutput {
+/// What the model and the ledger get for a result that a hook was still at work on when the run was stopped: the call has happened,
+/// and what the hook would have taken out must not be told.
+const WITHHELD: &str =
+    "The call ended well. The run was interrupted before its result was through the hooks, so the result is not shown.";
+
+async fn seen(prepared: &Prepared, output: ToolOutput, bench: &Bench, cancel: &CancellationToken) -> ToolOutput {
     let ToolOutput { title, text, metadata, attachments } = output;
-    let view = ResultView { title, text, metadata };
-    let view = bench.hooks.tool_after(&prepared.context(bench), &prepared.input, view).await;
-    let ResultView { title, text, metadata } = view;
-    ToolOutput { title, text, metadata, attachments }
+    let (context, view) = (prepared.context(bench), ResultView { title, text, metadata });
+    tokio::select! {
+        biased;
+        view = bench.hooks.tool_after(&context, &prepared.input, view) => {
+            ToolOutput { title: view.title, text: view.text, metadata: view.metadata, attachments }
+        }
+        () = cancel.cancelled() => ToolOutput { text: WITHHELD.into(), ..ToolOutput::default() },
+    }
 }
 
 async fn complete(tool: &str, output: ToolOutput, bench: &Bench) -> Settled {
@@ -275,7 +338,7 @@ async fn complete(tool: &str, output: ToolOutput, bench: &Bench) -> Settled {
     let title = if title.is_empty() { tool.to_owned() } else { title };
     match attach(attachments) {
         Ok(attachments) => {
-            Settled { outcome: Outcome::Completed(Done { title, output, metadata, attachments }), blocked: None }
+            Settled { outcome: Outcome::Completed(Done { title, output, metadata, attachments }), halt: None }
         }
         Err(failure) => Refused::from(failure).into(),
     }

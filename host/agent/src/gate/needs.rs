@@ -1,7 +1,7 @@
 //! An act, put as permissions and patterns: the one place where this is done.
 
 use crate::shell::{self, normal};
-use model::permission::{Act, Action, Actor, Decision, Policy, Rule};
+use model::permission::{Act, Action, Actor, DOOM_LOOP, Decision, Policy, Rule};
 use std::path::Path;
 
 /// The permission for whatever lies outside the worktree.
@@ -68,7 +68,9 @@ impl Need {
             }
         }
         let is_exact = decision.rule.as_ref().is_some_and(|r| r.pattern == self.pattern);
-        if self.opaque && decision.action == Action::Allow && !is_exact {
+        // Leave to do everything is not leave to do it for ever.
+        let is_named = decision.rule.as_ref().is_none_or(|r| self.permission != DOOM_LOOP || r.permission == DOOM_LOOP);
+        if decision.action == Action::Allow && (!is_named || (self.opaque && !is_exact)) {
             return Decision { action: Action::Ask, rule: None };
         }
         decision

@@ -136,6 +136,37 @@ fn the_default_posture() {
     check(Act::Other { permission: "net".into(), patterns: vec![], always: vec![] }, Action::Ask);
 }
 
+fn circle() -> Act {
+    Act::Other { permission: DOOM_LOOP.into(), patterns: vec!["bash".into()], always: vec!["bash".into()] }
+}
+
+#[test]
+fn only_a_rule_of_its_name_lets_a_circle_go_on() {
+    let check = |permission, action, want| assert_eq!(world(&[(permission, "*", action)], &[]).decide(&circle()), want);
+    check("*", Action::Allow, Action::Ask);
+    check("doom_loop", Action::Allow, Action::Allow);
+    check("*", Action::Deny, Action::Deny);
+    check("doom_loop", Action::Deny, Action::Deny);
+}
+
+#[tokio::test]
+async fn a_no_to_a_circle_ends_no_run() {
+    for (replies, denial) in [
+        (vec![reject(None)], Denial::Rejected(None)),
+        (vec![], Denial::Unanswered),
+        (vec![reject(Some("no"))], Denial::Rejected(Some("no".into()))),
+    ] {
+        let w = world(&[], &replies);
+        assert_eq!(w.permit(circle()).await, Err(denial));
+        assert_eq!(w.gate.blocked(), None);
+    }
+    let w = world(&[], &[]);
+    assert_eq!(w.permit(line("ls")).await, Err(Denial::Unanswered));
+    assert_eq!(w.gate.blocked(), Some(Denial::Unanswered));
+    Gate::forgive(w.gate.as_ref());
+    assert_eq!(w.gate.blocked(), None);
+}
+
 #[test]
 fn the_strictest_part_of_a_line_decides() {
     let (allow, deny) = (Action::Allow, Action::Deny);

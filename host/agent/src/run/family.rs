@@ -38,7 +38,7 @@ impl Run<'_> {
 
     /// What of the tools the model sees.
     fn shown(&self, bench: &Workbench) -> Toolset {
-        let mut specs = if self.frame.model().tools { bench.specs() } else { vec![] };
+        let mut specs = if self.voice.model.tools { bench.specs() } else { vec![] };
         if let Some(within) = &self.kin.within {
             specs.retain(|s| within.contains(&s.name));
         }
@@ -49,7 +49,7 @@ impl Run<'_> {
         Parent {
             session: self.bus.session().clone(),
             policy: self.policy.clone(),
-            model: self.frame.model().clone(),
+            model: self.voice.model.clone(),
             options: self.options.clone(),
             roster: self.roster.clone(),
             ports: self.ports.clone(),

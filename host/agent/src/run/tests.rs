@@ -1,10 +1,13 @@
 //! The loop with all its ports faked and virtual time.
 
 mod acts;
+mod circles;
 mod ends;
+mod flaws;
 mod letters;
 mod retries;
 mod stops;
+mod summaries;
 
 use crate::testing::provider::{answers, calls, finish, said};
 use crate::testing::stage::{Left, Stage, stage};

@@ -10,6 +10,20 @@ pub(crate) struct Spending {
     pub steps: u32,
     pub cost: Decimal,
     pub tokens: Tokens,
+    /// Bytes that the models wrote.
+    pub output_bytes: u64,
+    /// What requests came to whose provider counted nothing, by their size.
+    pub uncounted: Tokens,
+}
+
+impl Spending {
+    fn all_tokens(&self) -> u64 {
+        self.tokens.total().saturating_add(self.uncounted.total())
+    }
+
+    fn output_tokens(&self) -> u64 {
+        [self.tokens, self.uncounted].iter().map(|t| t.output.saturating_add(t.reasoning)).sum()
+    }
 }
 
 struct Account {
@@ -64,6 +78,9 @@ impl Purse {
             bounds.steps = bounds.steps.into_iter().chain(steps).min();
             let cost = limits.cost_usd.map(|c| own.cost_usd + (c - spent.cost).max(Decimal::ZERO));
             bounds.cost_usd = bounds.cost_usd.into_iter().chain(cost).min();
+            narrow(&mut bounds.tokens, limits.tokens, own.tokens, spent.all_tokens());
+            narrow(&mut bounds.output_tokens, limits.output_tokens, own.output_tokens, spent.output_tokens());
+            narrow(&mut bounds.output_bytes, limits.output_bytes, own.output_bytes, spent.output_bytes);
         }
         bounds
     }
@@ -90,9 +107,32 @@ impl Purse {
         }
     }
 
+    /// Bytes that a model wrote.
+    pub(crate) fn wrote(&self, bytes: u64) {
+        self.each(|spent| spent.output_bytes = spent.output_bytes.saturating_add(bytes));
+    }
+
+    /// What a request came to that nobody counted.
+    pub(crate) fn guess(&self, tokens: Tokens) {
+        self.each(|spent| spent.uncounted += tokens);
+    }
+
+    fn each(&self, change: impl Fn(&mut Spending)) {
+        let mut book = self.book();
+        for (i, _) in self.chain(&book) {
+            change(&mut book[i].spent);
+        }
+    }
+
     pub(crate) fn spent(&self) -> Spending {
         self.book()[self.account].spent
     }
+}
+
+/// What an account has left, beside what the session itself has used.
+fn narrow(bound: &mut Option<u64>, limit: Option<u64>, own: u64, spent: u64) {
+    let left = limit.map(|n| own.saturating_add(n.saturating_sub(spent)));
+    *bound = bound.iter().copied().chain(left).min();
 }
 
 #[cfg(test)]
@@ -100,7 +140,7 @@ mod tests {
     use super::*;
 
     fn limits(steps: u32, cost: i64) -> Limits {
-        Limits { steps: Some(steps), cost_usd: Some(Decimal::from(cost)), wall: None }
+        Limits { steps: Some(steps), cost_usd: Some(Decimal::from(cost)), ..Limits::default() }
     }
 
     fn left(purse: &Purse) -> (u32, Decimal) {
@@ -132,6 +172,25 @@ mod tests {
         let own = Used { steps: 3, cost_usd: Decimal::ZERO, ..Used::default() };
         assert_eq!(child.bounds(&own).steps, Some(12), "3 used and 9 to come");
         assert_eq!(Purse::new(Limits::default()).child().bounds(&own), Limits::default());
+    }
+
+    #[test]
+    fn tokens_and_output_are_paid_by_all_above() {
+        let parent = Purse::new(Limits {
+            tokens: Some(100),
+            output_tokens: Some(10),
+            output_bytes: Some(50),
+            ..Limits::default()
+        });
+        let child = parent.child();
+        child.pay(Decimal::ZERO, Tokens { input: 60, output: 4, ..Tokens::default() });
+        child.guess(Tokens { input: 6, output: 1, ..Tokens::default() });
+        child.wrote(20);
+        let own = Used { tokens: 71, output_tokens: 5, output_bytes: 20, ..Used::default() };
+        let bounds = child.bounds(&own);
+        assert_eq!((bounds.tokens, bounds.output_tokens, bounds.output_bytes), (Some(100), Some(10), Some(50)));
+        let bounds = parent.bounds(&Used::default());
+        assert_eq!((bounds.tokens, bounds.output_tokens, bounds.output_bytes), (Some(29), Some(5), Some(30)));
     }
 
     #[test]

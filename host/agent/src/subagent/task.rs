@@ -231,6 +231,9 @@ fn answer(session: &SessionId, raised: Raised) -> Result<String, ToolFailure> {
         Ending::Internal(why) => Err(failed(FailureKind::Failed, "error", why, text)),
         Ending::Denied(why) => Err(failed(FailureKind::Denied, "denied", why, text)),
         Ending::Limit(limit) => Err(failed(FailureKind::Limit, "limit", of_limit(limit), text)),
+        Ending::Looped(what) => {
+            Err(failed(FailureKind::Failed, "error", format!("It went round in circles: {what}."), text))
+        }
         Ending::Interrupted => Err(failed(FailureKind::Interrupted, "cancelled", "It was cancelled.".into(), text)),
     }
 }
@@ -240,6 +243,9 @@ fn of_limit(limit: Limit) -> String {
         Limit::Steps => "steps",
         Limit::Cost => "cost",
         Limit::Wall => "time",
+        Limit::Tokens => "tokens",
+        Limit::OutputTokens => "written tokens",
+        Limit::OutputBytes => "written bytes",
     };
     format!("It was stopped: its limit of {what} is reached.")
 }

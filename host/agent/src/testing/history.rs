@@ -6,8 +6,8 @@ use model::budget::Tokens;
 use model::fault::FailureKind;
 use model::id::{CallId, MessageId, PartId, SessionId};
 use model::message::{
-    AssistantMessage, Created, FinishReason, Message, Part, PartBody, Paths, ReasoningPart, TextPart, ToolPart, Turn,
-    UserMessage, WithParts,
+    AssistantMessage, COMPACTION_CONTINUE, CompactionPart, Created, FinishReason, Message, Part, PartBody, Paths,
+    ReasoningPart, TextPart, ToolPart, Turn, UserMessage, WithParts,
 };
 use model::tool_state::{Done, Metadata, Span, ToolState};
 use rust_decimal::Decimal;
@@ -86,6 +86,33 @@ pub(crate) fn user(said: &str) -> WithParts {
     WithParts { info: Message::User(info), parts: vec![text(said, false)] }
 }
 
+/// A request for a summary.
+pub(crate) fn asked(auto: bool, overflow: bool, tail: Option<&WithParts>) -> WithParts {
+    let mut message = user("");
+    let tail_start_id = tail.map(|m| m.info.id().clone());
+    message.parts = vec![part(PartBody::Compaction(CompactionPart { auto, overflow, tail_start_id }))];
+    message
+}
+
+/// The summary that answers the request.
+pub(crate) fn summary(asked: &WithParts, said: &str) -> WithParts {
+    let mut message = assistant(|m| {
+        m.summary = true;
+        m.parent_id = asked.info.id().clone();
+    });
+    message.parts = vec![text(said, false)];
+    message
+}
+
+/// The host's word after a summary.
+pub(crate) fn continued(said: &str) -> WithParts {
+    let mut message = user("");
+    let metadata = Metadata::from_iter([(COMPACTION_CONTINUE.to_owned(), json!(true))]);
+    let text = TextPart { text: said.into(), synthetic: true, metadata, ..TextPart::default() };
+    message.parts = vec![part(PartBody::Text(text))];
+    message
+}
+
 /// A finished message without parts, as `change` leaves it.
 pub(crate) fn assistant(change: impl FnOnce(&mut AssistantMessage)) -> WithParts {
     let mut info = AssistantMessage {
@@ -96,6 +123,7 @@ pub(crate) fn assistant(change: impl FnOnce(&mut AssistantMessage)) -> WithParts
         provider_id: "test".into(),
         model_id: "m".into(),
         agent: "build".into(),
+        summary: false,
         path: Paths { cwd: "/w".into(), root: "/w".into() },
         cost: Decimal::ZERO,
         tokens: Tokens::default(),

@@ -83,9 +83,9 @@ impl Script {
 #[async_trait]
 impl Provider for Script {
     async fn stream(&self, request: Request, _: CancellationToken) -> Result<EventStream, ProviderFailure> {
-        let same = |(_, r): &&(Instant, Request)| r.session == request.session;
-        let last = self.requests.lock().unwrap().iter().rev().find(same).map(|(_, r)| r.clone());
-        law(&request, last.as_ref());
+        let same = |r: &&Request| r.session == request.session && !is_aside(r);
+        let last = self.requests.lock().unwrap().iter().rev().map(|(_, r)| r).find(same).cloned();
+        law(&request, last.as_ref().filter(|l| !is_aside(&request) && !begins_anew(&request, l)));
         let chosen = self.chooser.lock().unwrap().as_ref().map(|choose| choose(&request));
         self.requests.lock().unwrap().push((Instant::now(), request));
         let next = || self.replies.lock().unwrap().pop_front().expect("a request more than the script has");
@@ -97,6 +97,17 @@ impl Provider for Script {
             Reply::Panic => panic!("asked to"),
         }
     }
+}
+
+/// A question of its own, apart from the conversation.
+pub(crate) fn is_aside(request: &Request) -> bool {
+    request.tools.is_empty() && request.messages.len() == 1 && request.system.len() == 1
+}
+
+/// A summary stands where the old conversation stood.
+fn begins_anew(request: &Request, last: &Request) -> bool {
+    let head = |r: &Request| r.messages.iter().take(2).cloned().collect::<Vec<_>>();
+    format!("{:?}", request.messages[0]).contains("What did we do so far?") && head(request) != head(last)
 }
 
 fn play(beats: Vec<Beat>) -> impl futures::Stream<Item = Vec<StreamEvent>> {
@@ -156,6 +167,18 @@ pub(crate) fn call(id: &str, name: &str, input: &str) -> StreamEvent {
 pub(crate) fn finish(reason: FinishReason) -> StreamEvent {
     let usage = Some(Tokens { input: 1_000_000, output: 2, ..Tokens::default() });
     StreamEvent::StepFinish { reason, usage, metadata: None }
+}
+
+/// `reply` with so many tokens of input.
+pub(crate) fn using(input: u64, mut reply: Reply) -> Reply {
+    if let Reply::Stream(beats) = &mut reply {
+        for event in beats.iter_mut().flat_map(|(_, batch)| batch) {
+            if let StreamEvent::StepFinish { usage, .. } = event {
+                *usage = Some(Tokens { input, ..Tokens::default() });
+            }
+        }
+    }
+    reply
 }
 
 /// A whole answer in text.

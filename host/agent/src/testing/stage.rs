@@ -13,7 +13,7 @@ use model::event::{Event, EventSink, RunOutcome};
 use model::hook::{CallContext, HookDenial, Hooks, ResultView, TextContext};
 use model::id::SessionId;
 use model::message::{Message, Part, PartBody, ToolPart, WithParts};
-use model::permission::{Act, Action, Actor, Denial, Gate, Policy, Rule, Standing};
+use model::permission::{Act, Action, Actor, DOOM_LOOP, Denial, Gate, Policy, Rule, Standing};
 use model::price::Price;
 use model::profile::Profile;
 use model::provider::{Mind, Minds, Model, ModelRef};
@@ -30,7 +30,7 @@ type Judge = dyn Fn(&Act) -> Result<(), Denial> + Send + Sync;
 pub(crate) struct FakeGate {
     pub judge: Box<Judge>,
     pub asked: Mutex<Vec<Vec<Act>>>,
-    pub blocked: Option<Denial>,
+    pub blocked: Mutex<Option<Denial>>,
     pub answers: Option<Answers>,
     pub enrolled: Arc<Mutex<Vec<(SessionId, Standing)>>>,
 }
@@ -40,8 +40,9 @@ impl Gate for FakeGate {
     fn enrol(&self, session: &SessionId, standing: Standing) {
         self.enrolled.lock().unwrap().push((session.clone(), standing));
     }
-    fn decide(&self, _: &Actor, _: &Act) -> Action {
-        Action::Allow
+    fn decide(&self, _: &Actor, act: &Act) -> Action {
+        let is_loop = matches!(act, Act::Other { permission, .. } if permission == DOOM_LOOP);
+        if is_loop { Action::Ask } else { Action::Allow }
     }
     async fn permit(&self, _: &Actor, acts: &[Act], _: Value, _: &CancellationToken) -> Result<(), Denial> {
         self.asked.lock().unwrap().push(acts.to_vec());
@@ -55,7 +56,10 @@ impl Gate for FakeGate {
         acts.iter().map(rule).collect()
     }
     fn blocked(&self) -> Option<Denial> {
-        self.blocked.clone()
+        self.blocked.lock().unwrap().clone()
+    }
+    fn forgive(&self) {
+        *self.blocked.lock().unwrap() = None;
     }
     async fn consult(&self, _: Inquiry, _: &CancellationToken) -> Option<Answers> {
         self.answers.clone()
@@ -63,7 +67,7 @@ impl Gate for FakeGate {
 }
 
 /// Hooks that say what they see: `(redacted)` for `secret` in texts, refuse the input `{"evil": …}`, replace `{"swap": p}` by
-/// `{"path": p}`, and mark results.
+/// `{"path": p}`, and mark results, but for those of `{"endless": …}`, with which they never come to an end.
 struct FakeHooks;
 
 #[async_trait]
@@ -80,7 +84,10 @@ impl Hooks for FakeHooks {
         }
         Ok(input.get("swap").map_or(input.clone(), |p| json!({ "path": p })))
     }
-    async fn tool_after(&self, _: &CallContext, _: &Value, mut result: ResultView) -> ResultView {
+    async fn tool_after(&self, _: &CallContext, input: &Value, mut result: ResultView) -> ResultView {
+        if input.get("endless").is_some() {
+            std::future::pending::<()>().await;
+        }
         result.text = result.text.replace("did", "hooked");
         result
     }
@@ -136,8 +143,10 @@ pub(crate) struct Stage {
     pub session: Session,
     pub is_new: bool,
     pub prompt: String,
+    pub files: Vec<model::message::FilePart>,
     pub limits: Limits,
     pub steps: Option<u32>,
+    pub model: Model,
     pub options: RunOptions,
     pub agents: Vec<Agent>,
     pub offspring: Offspring,
@@ -158,15 +167,17 @@ pub(crate) fn stage(replies: Vec<Reply>) -> Stage {
         gate: FakeGate {
             judge: Box::new(|_| Ok(())),
             asked: Mutex::default(),
-            blocked: None,
+            blocked: Mutex::default(),
             answers: None,
             enrolled: Arc::default(),
         },
         session: session(),
         is_new: true,
         prompt: "go".into(),
+        files: vec![],
         limits: Limits::default(),
         steps: None,
+        model: Model::unknown("m"),
         options: RunOptions::default(),
         agents: vec![],
         offspring: Offspring::default(),
@@ -227,9 +238,9 @@ impl Stage {
         let job = Job {
             session: self.session,
             is_new: self.is_new,
-            prompt: Prompt { text: self.prompt, files: vec![] },
+            prompt: Prompt { text: self.prompt, files: self.files },
             profile: agent,
-            model: Model { price: Some(price), ..Model::unknown("m") },
+            model: Model { price: Some(price), ..self.model },
             policy: self.policy,
             limits: self.limits,
             options: self.options,

@@ -1,44 +1,31 @@
-//! From stored messages to what the model is sent (agent-core, section 5). The law: every call has its result, no message is
-//! empty, what belongs to a given-up attempt is not there.
+//! From a stored message to what the model is sent (agent-core, section 5): every call with its result, nothing of an attempt that was
+//! given up. What no server takes is left to `sanitise`.
 
+use crate::compaction::named;
 use crate::repair::LOST;
 use crate::step::is_providers;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::fault::FailureKind;
-use model::message::{
-    AssistantMessage, FilePart, Message, MessageError, OPAQUE, Part, PartBody, ReasoningPart, ToolPart, WithParts,
-};
-use model::provider::{ChatMessage, ChatPart, InlineFile, ModelCall, ModelRef, ModelResult, Role};
+use model::message::{AssistantMessage, FilePart, MessageError, OPAQUE, Part, PartBody, ReasoningPart, ToolPart};
+use model::provider::{ChatPart, InlineFile, ModelCall, ModelRef, ModelResult};
 use model::tool_state::{Attachment, Metadata, ToolState};
 use serde_json::Value;
+
+/// What stands for a result that was taken out.
+pub(crate) const CLEARED: &str = "[This old result was taken out to save room. Call the tool again if it is needed.]";
 
 /// For whom the history is written out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
     pub model: &'a ModelRef,
     pub images: bool,
+    /// Files are named and not sent.
+    pub strip_media: bool,
 }
 
-/// The whole conversation as messages for the model.
-pub(crate) fn chat(history: &[WithParts], view: View<'_>) -> Vec<ChatMessage> {
-    let mut out = Vec::with_capacity(history.len() * 2);
-    for message in history {
-        match &message.info {
-            Message::User(_) => push(&mut out, Role::User, user_parts(&message.parts, view)),
-            Message::Assistant(info) => push_assistant(&mut out, info, &message.parts, view),
-        }
-    }
-    out
-}
-
-fn push(out: &mut Vec<ChatMessage>, role: Role, parts: Vec<ChatPart>) {
-    if !parts.is_empty() {
-        out.push(ChatMessage { role, parts });
-    }
-}
-
-fn user_parts(parts: &[Part], view: View<'_>) -> Vec<ChatPart> {
+/// The parts of a message of a person's or of the host's.
+pub(crate) fn user(parts: &[Part], view: View<'_>) -> Vec<ChatPart> {
     let shown = parts.iter().filter_map(|p| match &p.body {
         PartBody::Text(t) if !t.text.is_empty() => Some(ChatPart::Text(t.text.clone())),
         // Its content stands beside it as text.
@@ -50,6 +37,9 @@ fn user_parts(parts: &[Part], view: View<'_>) -> Vec<ChatPart> {
 }
 
 fn user_file(file: &FilePart, view: View<'_>) -> ChatPart {
+    if view.strip_media {
+        return ChatPart::Text(named(&file.mime, file.filename.as_deref()));
+    }
     let name = file.filename.as_deref().unwrap_or("a file");
     if file.mime.starts_with("image/") && !view.images {
         return ChatPart::Text(format!("[{name}: this model cannot see images. Tell the user so.]"));
@@ -60,26 +50,27 @@ fn user_file(file: &FilePart, view: View<'_>) -> ChatPart {
     }
 }
 
-fn push_assistant(out: &mut Vec<ChatMessage>, info: &AssistantMessage, parts: &[Part], view: View<'_>) {
+/// What a model said, and the results of its calls.
+pub(crate) fn assistant(info: &AssistantMessage, parts: &[Part], view: View<'_>) -> (Vec<ChatPart>, Vec<ChatPart>) {
     let live: Vec<&Part> = parts.iter().filter(|p| !p.body.is_dropped()).collect();
     if !is_sent(info, &live) {
-        return;
+        return (vec![], vec![]);
     }
     let same = info.provider_id == view.model.provider && info.model_id == view.model.model;
-    let said = live.iter().flat_map(|p| said(&p.body, same, info.error.is_some())).collect::<Vec<_>>();
-    if said.iter().all(|p| matches!(p, ChatPart::Reasoning { .. })) {
-        return;
-    }
-    push(out, Role::Assistant, said);
+    let said = live.iter().flat_map(|p| said(&p.body, same, info.error.is_some(), view)).collect();
     let ours = live.iter().filter_map(|p| match &p.body {
-        PartBody::Tool(t) if !is_providers(t) => Some(ChatPart::ToolResult(result(t))),
+        PartBody::Tool(t) if !is_providers(t) => Some(ChatPart::ToolResult(result(t, view))),
         _ => None,
     });
-    push(out, Role::Tool, ours.collect());
+    (said, ours.collect())
 }
 
 /// A message that came to no good end is left out, unless it was broken off with something to show.
 fn is_sent(info: &AssistantMessage, live: &[&Part]) -> bool {
+    // Half a summary stands for nothing.
+    if info.summary && (info.finish.is_none() || info.error.is_some()) {
+        return false;
+    }
     match &info.error {
         None => true,
         Some(MessageError::Aborted { .. }) => {
@@ -89,13 +80,13 @@ fn is_sent(info: &AssistantMessage, live: &[&Part]) -> bool {
     }
 }
 
-fn said(body: &PartBody, same_model: bool, broken_off: bool) -> Vec<ChatPart> {
+fn said(body: &PartBody, same_model: bool, broken_off: bool, view: View<'_>) -> Vec<ChatPart> {
     match body {
         PartBody::Text(t) if !t.text.is_empty() => vec![ChatPart::Text(t.text.clone())],
         PartBody::Reasoning(r) => reasoning(r, same_model, broken_off).into_iter().collect(),
         PartBody::Tool(t) => {
             let call = ChatPart::ToolCall(call(t, same_model));
-            if is_providers(t) { vec![call, ChatPart::ToolResult(result(t))] } else { vec![call] }
+            if is_providers(t) { vec![call, ChatPart::ToolResult(result(t, view))] } else { vec![call] }
         }
         _ => vec![],
     }
@@ -128,9 +119,13 @@ fn call(tool: &ToolPart, same_model: bool) -> ModelCall {
     ModelCall { id: tool.call_id.clone(), name: tool.tool.clone(), input, opaque }
 }
 
-fn result(tool: &ToolPart) -> ModelResult {
+fn result(tool: &ToolPart, view: View<'_>) -> ModelResult {
     let (text, is_error, files) = match &tool.state {
-        ToolState::Completed { output, attachments, .. } => (output.clone(), false, attached(attachments)),
+        ToolState::Completed { time, .. } if time.compacted.is_some() => (CLEARED.to_owned(), false, vec![]),
+        ToolState::Completed { output, attachments, .. } => {
+            let (sent, kept): (Vec<_>, Vec<_>) = attachments.iter().partition(|a| is_shown(a, view));
+            (output.clone() + &names(&kept), false, attached(&sent))
+        }
         ToolState::Error { metadata, error, .. } => match partial(&tool.state, metadata) {
             Some(output) => (output, false, vec![]),
             None => (error.clone(), true, vec![]),
@@ -147,7 +142,15 @@ fn partial(state: &ToolState, metadata: &Metadata) -> Option<String> {
     (state.is_interrupted() && interrupted).then(|| output.to_owned())
 }
 
-fn attached(attachments: &[Attachment]) -> Vec<InlineFile> {
+fn is_shown(file: &Attachment, view: View<'_>) -> bool {
+    !view.strip_media && (view.images || !file.mime.starts_with("image/"))
+}
+
+fn names(files: &[&Attachment]) -> String {
+    files.iter().map(|f| format!("\n{}", named(&f.mime, f.filename.as_deref()))).collect()
+}
+
+fn attached(attachments: &[&Attachment]) -> Vec<InlineFile> {
     attachments.iter().filter_map(|a| inline(&a.mime, a.filename.as_deref(), &a.url)).collect()
 }
 

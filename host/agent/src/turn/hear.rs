@@ -1,10 +1,13 @@
 //! One attempt: listens to the stream, writes down what it says, and lets calls begin.
 
-use super::Turn;
+use super::{Asking, Turn};
 use crate::calls::Crew;
 use crate::cancel::Stop;
 use crate::error::AgentError;
+use crate::loop_guard::Echo;
 use crate::processor::{Effect, Processor, close, mark_providers};
+use crate::recovery::{Flaw, Reaction, flaw};
+use crate::transcript::BYTES_PER_TOKEN;
 use futures::{FutureExt, StreamExt};
 use model::budget::Tokens;
 use model::event::DeltaKind;
@@ -12,7 +15,7 @@ use model::fault::FailureKind as CallFailure;
 use model::hook::TextContext;
 use model::id::PartId;
 use model::message::{FinishReason, PartBody, StepFinishPart};
-use model::provider::{EventStream, FailureKind, ModelCall, ModelResult, ProviderFailure, StreamEvent};
+use model::provider::{EventStream, FailureKind, ModelCall, ModelResult, ProviderFailure, Request, StreamEvent};
 use model::tool_state::{Done, Metadata, ToolState};
 use rust_decimal::Decimal;
 use std::panic::AssertUnwindSafe;
@@ -25,8 +28,10 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// How an attempt ended.
 pub(super) enum Heard {
     Ended,
-    /// The provider refused to answer, or to go on.
-    Filtered,
+    /// The answer came to its end and is of no use.
+    Flawed(Flaw),
+    /// The answer had begun to repeat itself.
+    Echo,
     Failed(ProviderFailure),
     Stopped(Stop),
 }
@@ -34,10 +39,13 @@ pub(super) enum Heard {
 impl Turn<'_> {
     pub(super) async fn attempt(&mut self, crew: &mut Crew) -> Result<Heard, AgentError> {
         let cancel = self.stopper.child();
+        let mut processor = Processor::new(self.bus.session().id.clone(), self.id().clone());
         let heard = match self.connect(cancel.clone()).await? {
-            Ok(stream) => self.listen(stream, crew).await?,
+            Ok(stream) => self.listen(stream, &mut processor, crew).await?,
             Err(heard) => heard,
         };
+        self.spent.output_bytes = self.spent.output_bytes.saturating_add(processor.bytes());
+        self.purse.wrote(processor.bytes());
         // After a good end the rest of the body is read in peace.
         if !matches!(heard, Heard::Ended) {
             cancel.cancel();
@@ -45,12 +53,27 @@ impl Turn<'_> {
         Ok(heard)
     }
 
+    /// What is sent, and what it comes to where nobody counts.
+    fn request(&mut self) -> Request {
+        match &self.asking {
+            Asking::Conversation(frame) => {
+                let conversation = self.bus.conversation(self.voice.view());
+                self.asked = conversation.tokens();
+                frame.request(&self.voice.model, conversation, &self.bench.toolset)
+            }
+            Asking::Aside { request, tokens } => {
+                self.asked = *tokens;
+                request.as_ref().clone()
+            }
+        }
+    }
+
     async fn connect(
         &mut self,
         cancel: tokio_util::sync::CancellationToken,
     ) -> Result<Result<EventStream, Heard>, AgentError> {
-        let request = self.frame.request(self.bus.transcript(), &self.bench.toolset);
-        let mut opening = AssertUnwindSafe(self.ports.provider.stream(request, cancel)).catch_unwind();
+        let request = self.request();
+        let mut opening = AssertUnwindSafe(self.voice.provider.stream(request, cancel)).catch_unwind();
         let silence = tokio::time::sleep(self.retry.idle);
         tokio::pin!(silence);
         loop {
@@ -68,9 +91,14 @@ impl Turn<'_> {
         }
     }
 
-    async fn listen(&mut self, mut stream: EventStream, crew: &mut Crew) -> Result<Heard, AgentError> {
-        let mut processor = Processor::new(self.bus.session().id.clone(), self.id().clone());
+    async fn listen(
+        &mut self,
+        mut stream: EventStream,
+        processor: &mut Processor,
+        crew: &mut Crew,
+    ) -> Result<Heard, AgentError> {
         let mut patience = Instant::now() + self.retry.idle;
+        let mut echo = Echo::default();
         loop {
             tokio::select! {
                 biased;
@@ -80,8 +108,8 @@ impl Turn<'_> {
                 batch = AssertUnwindSafe(stream.next()).catch_unwind() => {
                     patience = Instant::now() + self.retry.idle;
                     let heard = match batch {
-                        Ok(Some(batch)) => self.hear(&mut processor, batch, crew).await?,
-                        Ok(None) => Some(Heard::Failed(cut_off())),
+                        Ok(Some(batch)) => self.hear(processor, &mut echo, batch, crew).await?,
+                        Ok(None) => Some(Heard::Flawed(Flaw::NoFinish)),
                         Err(_) => Some(Heard::Failed(broke_down())),
                     };
                     if let Some(heard) = heard {
@@ -98,22 +126,33 @@ impl Turn<'_> {
     async fn hear(
         &mut self,
         processor: &mut Processor,
+        echo: &mut Echo,
         batch: Vec<StreamEvent>,
         crew: &mut Crew,
     ) -> Result<Option<Heard>, AgentError> {
         let now = self.now();
         for effect in processor.reduce(batch, now) {
             match effect {
-                Effect::Open(part) => self.bus.add_part(part),
-                Effect::Append { part, kind, text } => self.bus.append(&part, kind, text),
+                Effect::Open(part) => {
+                    *echo = Echo::default();
+                    self.bus.add_part(part);
+                }
+                Effect::Append { part, kind, text } => {
+                    let is_echo = echo.hear(&text);
+                    self.bus.append(&part, kind, text);
+                    if is_echo {
+                        return Ok(Some(Heard::Echo));
+                    }
+                }
                 Effect::Close { part, kind, opaque } => self.end_block(&part, kind, opaque, now).await,
                 Effect::Call { part, call } => self.called(crew, part, call).await,
                 Effect::Answered { part, result } => self.answered(crew, &part, result, now),
                 Effect::Fail(failure) => return Ok(Some(Heard::Failed(failure))),
                 Effect::Finish { reason, usage, metadata } => {
-                    self.finish(reason, usage, metadata);
-                    if reason == FinishReason::ContentFilter {
-                        return Ok(Some(Heard::Filtered));
+                    let flaw = flaw(reason, &metadata, processor.content(), !self.bench.toolset.is_empty());
+                    self.finish(reason, usage, metadata, processor.bytes());
+                    if let Some(flaw) = flaw.filter(|f| f.reaction() != Reaction::Tell) {
+                        return Ok(Some(Heard::Flawed(flaw)));
                     }
                     crew.step_ended(reason).await;
                     return Ok(Some(Heard::Ended));
@@ -177,9 +216,10 @@ impl Turn<'_> {
         }
     }
 
-    fn finish(&mut self, reason: FinishReason, usage: Option<Tokens>, metadata: Metadata) {
+    /// `written`: bytes of the answer, which stand for its tokens where the provider counts none.
+    fn finish(&mut self, reason: FinishReason, usage: Option<Tokens>, metadata: Metadata, written: u64) {
         let tokens = usage.unwrap_or_default();
-        let cost = self.frame.model().price.as_ref().map_or(Decimal::ZERO, |p| p.cost(&tokens));
+        let cost = self.voice.model.price.as_ref().map_or(Decimal::ZERO, |p| p.cost(&tokens));
         let (id, now) = (self.id().clone(), self.now());
         self.add(PartBody::StepFinish(StepFinishPart { reason, cost, tokens, metadata }));
         self.bus.edit_message(&id, |m| {
@@ -197,6 +237,12 @@ impl Turn<'_> {
         self.spent.cost += cost;
         self.spent.tokens += tokens;
         self.purse.pay(cost, tokens);
+        if tokens.total() == 0 {
+            let output = written.div_ceil(BYTES_PER_TOKEN);
+            let uncounted = Tokens { input: self.asked, output, ..Tokens::default() };
+            self.spent.uncounted += uncounted;
+            self.purse.guess(uncounted);
+        }
     }
 }
 
@@ -209,10 +255,6 @@ fn drain(stream: EventStream, heard: &Heard) {
 
 fn transport(message: String) -> ProviderFailure {
     ProviderFailure { kind: FailureKind::Transport, message, retryable: true, retry_after: None }
-}
-
-fn cut_off() -> ProviderFailure {
-    transport("the provider's answer ended before it was complete".into())
 }
 
 fn silent(idle: Duration) -> ProviderFailure {

@@ -72,6 +72,16 @@ fn in_force(ground: &Ground) -> Value {
             "steps": c.limits.steps,
             "cost_usd": c.limits.cost_usd.map(|d| d.to_string()),
             "wall": c.limits.wall.map(|w| humantime::format_duration(w).to_string()),
+            "tokens": c.limits.tokens,
+            "output_tokens": c.limits.output_tokens,
+            "output_bytes": c.limits.output_bytes,
+        },
+        "compaction": {
+            "auto": c.compaction.auto,
+            "prune": c.compaction.prune,
+            "tail_turns": c.compaction.tail_turns,
+            "preserve_recent_tokens": c.compaction.preserve_recent_tokens,
+            "reserved": c.compaction.reserved,
         },
         "storage": {
             "keep_days": c.storage.keep_days,

@@ -70,6 +70,9 @@ pub struct RunArgs {
     /// Time, at most: 90s, 30m
     #[arg(long, value_name = "T", value_parser = humantime::parse_duration)]
     wall: Option<Duration>,
+    /// Tokens of all requests together, at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    tokens: Option<u64>,
     /// Tokens of one answer, at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_output_tokens: Option<u32>,
@@ -111,7 +114,13 @@ impl RunArgs {
         Overrides {
             model_name: self.model.clone(),
             agent: self.agent.clone(),
-            limits: Limits { steps: self.steps, cost_usd: self.cost, wall: self.wall },
+            limits: Limits {
+                steps: self.steps,
+                cost_usd: self.cost,
+                wall: self.wall,
+                tokens: self.tokens,
+                ..Limits::default()
+            },
             ..Overrides::default()
         }
     }
@@ -224,6 +233,9 @@ async fn start(
         continue_on_deny: ground.config.go_on,
         instructions: instructions::read(&ground.paths, &ground.place),
         retry: wire::retry_policy(ground)?,
+        compaction: ground.config.compaction,
+        small: ground.config.small_model.as_ref().map(|m| m.value.clone()),
+        fallback: ground.config.fallback.clone(),
     };
     let job = Job {
         session: session(args, ground, old, &profile, &choice),
@@ -299,19 +311,15 @@ async fn drive(
     let asker = wire::asker(args.permits.yes, &screen, ground);
     let session = job.session.id.clone();
     let model = job.session.model.to_string();
-    let (ports, gate) = wire::ports(ground, rooms, provider, minds, &job, asker, sink).await?;
+    let ports = wire::ports(ground, rooms, provider, minds, &job, asker, sink).await?;
     let cancel = signals::cancel_on_interrupt();
-    let mut outcome = match agent::run(job, &ports, cancel).await {
+    let outcome = match agent::run(job, &ports, cancel).await {
         Ok(outcome) => outcome,
         Err(error) => {
             leave_patch(args, rooms, &session).await;
             return Err(broke_off(&shown, &session, error.into()));
         }
     };
-    // A tool that hid the refusal from the model does not hide it from the person.
-    if let (Ending::Done, false, Some(denial)) = (&outcome.ending, ground.config.go_on, gate.blocked()) {
-        outcome.ending = Ending::Denied(denial.to_string());
-    }
     // What the bounds of the ledger ask for is no part of the run's own success.
     if let Err(why) = rooms.ledger.keep_tidy(ground.config.storage, wire::now_ms()).await {
         say(&format!("the ledger was not brought within its bounds: {why}"));

@@ -1,10 +1,12 @@
 //! One config file, read and checked. Nothing is looked up here: a key that is named but not set is found out when it is needed.
 
+use super::compaction;
 use super::error::ConfigError;
 use super::http::{self, HttpEntry};
 use super::models::{self, Aliases, decimal};
 use super::read::{Node, Source, Table, parse};
 use super::rules::{self, Permissions};
+use agent::CompactionOptions;
 use indexmap::IndexMap;
 use model::budget::{Limits, Offspring};
 use model::profile::AgentMode;
@@ -27,12 +29,13 @@ pub struct FileConfig {
     pub agents: IndexMap<String, AgentEntry>,
     pub limits: Limits,
     pub offspring: OffspringEntry,
+    pub compaction: Option<CompactionOptions>,
     pub hooks: Option<Vec<String>>,
     pub secrets: IndexMap<String, SecretEntry>,
     pub storage: Option<Retention>,
     /// Short names of models.
     pub aliases: Aliases,
-    /// Asked in this order where the model cannot be.
+    /// Asked in this order where the model before fails for good.
     pub fallback: Vec<ModelRef>,
     pub http: HttpEntry,
 }
@@ -114,6 +117,7 @@ const ROOT: &[&str] = &[
     "permission",
     "agents",
     "limits",
+    "compaction",
     "hooks",
     "secrets",
     "aliases",
@@ -123,7 +127,8 @@ const ROOT: &[&str] = &[
 ];
 const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options", "text_calls"];
 const AGENT: &[&str] = &["description", "mode", "prompt", "tools", "permission", "model", "temperature", "steps"];
-const LIMITS: &[&str] = &["steps", "cost_usd", "wall", "depth", "children_at_once", "children"];
+const LIMITS: &[&str] =
+    &["steps", "cost_usd", "wall", "tokens", "output_tokens", "output_bytes", "depth", "children_at_once", "children"];
 const SOURCES: &[&str] = &["env", "file", "keyring"];
 const SECRET: &[&str] = &["env", "file", "keyring", "hosts"];
 const KEY_FORMS: &str = "Write key = { env = \"NAME\" } or key = { file = \"PATH\" }.";
@@ -154,6 +159,7 @@ impl FileConfig {
             agents: named(root, "agents", |n| agent(n, home, &aliases))?,
             limits: root.read("limits", limits)?.unwrap_or_default(),
             offspring: root.read("limits", offspring)?.unwrap_or_default(),
+            compaction: root.read("compaction", compaction::read)?,
             hooks: root.read("hooks", Node::texts)?,
             secrets: named(root, "secrets", |n| secret(n, home))?,
             storage: root.read("storage", super::storage::read)?,
@@ -280,6 +286,11 @@ fn steps(node: &Node<'_>) -> Result<u32, ConfigError> {
     }
 }
 
+/// A bound of nothing would end every run before it begins.
+fn amount(node: &Node<'_>) -> Result<u64, ConfigError> {
+    Ok(u64::from(steps(node)?))
+}
+
 fn limits(node: &Node<'_>) -> Result<Limits, ConfigError> {
     let table = node.table()?;
     table.only(LIMITS)?;
@@ -287,6 +298,9 @@ fn limits(node: &Node<'_>) -> Result<Limits, ConfigError> {
         steps: table.read("steps", steps)?,
         cost_usd: table.read("cost_usd", decimal)?,
         wall: table.read("wall", duration)?,
+        tokens: table.read("tokens", amount)?,
+        output_tokens: table.read("output_tokens", amount)?,
+        output_bytes: table.read("output_bytes", amount)?,
     })
 }
 

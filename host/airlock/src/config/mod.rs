@@ -6,6 +6,7 @@
 pub mod agent_files;
 pub mod agents;
 pub mod choice;
+mod compaction;
 pub mod error;
 pub mod file;
 pub mod http;
@@ -23,6 +24,7 @@ mod storage;
 pub use error::ConfigError;
 pub use read::nearest;
 
+use agent::CompactionOptions;
 use file::{FileConfig, ProviderEntry, SecretEntry};
 use http::HttpEntry;
 use indexmap::IndexMap;
@@ -102,11 +104,13 @@ pub struct Config {
     pub agents: IndexMap<String, Profile>,
     pub limits: Limits,
     pub offspring: Offspring,
+    pub compaction: CompactionOptions,
     /// Run in this order.
     pub hooks: Vec<String>,
     pub secrets: IndexMap<String, SecretEntry>,
     pub storage: Retention,
     pub aliases: Aliases,
+    /// Asked in this order where the model before fails for good.
     pub fallback: Vec<ModelRef>,
     pub http: HttpEntry,
     /// `permission.continue`.
@@ -174,6 +178,7 @@ impl Config {
             agents,
             limits: user.limits,
             offspring: user.offspring.over(Offspring::default()),
+            compaction: user.compaction.unwrap_or_default(),
             hooks: user.hooks.unwrap_or_default(),
             secrets: user.secrets,
             storage: user.storage.unwrap_or_default(),
@@ -229,14 +234,8 @@ impl Config {
     #[must_use]
     pub fn not_yet(&self) -> Vec<&'static str> {
         let told = |is: bool, what| is.then_some(what);
-        let small = "small_model has no effect yet: it is for titles and summaries by a model";
-        let fallback = "fallback has no effect yet: a run speaks to one model";
         let secrets = "[secrets] has no effect yet: it is for tools with network access";
-        let fallback = told(!self.fallback.is_empty(), fallback);
-        [fallback, told(self.small_model.is_some(), small), told(!self.secrets.is_empty(), secrets)]
-            .into_iter()
-            .flatten()
-            .collect()
+        told(!self.secrets.is_empty(), secrets).into_iter().collect()
     }
 
     /// The rules of files and flags, for `config show`.
@@ -278,6 +277,7 @@ fn widening(file: &FileConfig) -> Vec<&'static str> {
     [
         told(file.model.is_some(), "model"),
         told(file.small_model.is_some(), "small_model"),
+        told(file.compaction.is_some(), "compaction"),
         told(file.agent.is_some(), "agent"),
         told(!file.providers.is_empty(), "providers"),
         told(file.permissions.go_on.is_some(), "permission.continue"),
@@ -300,6 +300,9 @@ fn over(first: Limits, second: Limits) -> Limits {
         steps: first.steps.or(second.steps),
         cost_usd: first.cost_usd.or(second.cost_usd),
         wall: first.wall.or(second.wall),
+        tokens: first.tokens.or(second.tokens),
+        output_tokens: first.output_tokens.or(second.output_tokens),
+        output_bytes: first.output_bytes.or(second.output_bytes),
     }
 }
 
@@ -307,7 +310,14 @@ fn tighter(a: Limits, b: Limits) -> Limits {
     fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
         a.into_iter().chain(b).min()
     }
-    Limits { steps: least(a.steps, b.steps), cost_usd: least(a.cost_usd, b.cost_usd), wall: least(a.wall, b.wall) }
+    Limits {
+        steps: least(a.steps, b.steps),
+        cost_usd: least(a.cost_usd, b.cost_usd),
+        wall: least(a.wall, b.wall),
+        tokens: least(a.tokens, b.tokens),
+        output_tokens: least(a.output_tokens, b.output_tokens),
+        output_bytes: least(a.output_bytes, b.output_bytes),
+    }
 }
 
 /// Config files are small; something else by this name is not read whole.

@@ -33,14 +33,15 @@ fn later_wins() {
 
 #[test]
 fn an_untrusted_workspace_only_narrows() {
-    let user = "[permission]\nread = \"allow\"\nbash = \"deny\"\n[limits]\nsteps = 10\nwall = \"1m\"";
+    let user = "[permission]\nread = \"allow\"\nbash = \"deny\"\n[limits]\nsteps = 10\nwall = \"1m\"\ntokens = 7";
     let workspace = "model = \"w/m\"\nhooks = [\"x\"]\n[permission]\nread = \"deny\"\nbash = \"allow\"\ncontinue = true\n\
-                     [limits]\nsteps = 5\nwall = \"9m\"\ncost_usd = 1\n[providers.w]\nadapter = \"openai-chat\"";
+                     [limits]\nsteps = 5\nwall = \"9m\"\ntokens = 8\noutput_bytes = 9\ncost_usd = 1\n[providers.w]\nadapter = \"openai-chat\"";
     let config = merge(user, workspace, Variables::default(), Overrides::default());
     assert_eq!(config.model, None);
     assert!(config.providers.is_empty() && config.hooks.is_empty() && !config.go_on);
     assert_eq!(config.limits.steps, Some(5));
     assert_eq!(config.limits.wall, Some(std::time::Duration::from_secs(60)));
+    assert_eq!((config.limits.tokens, config.limits.output_bytes), (Some(7), Some(9)));
     assert_eq!(config.limits.cost_usd, Some(1.into()));
     let policy = config.policy(full("defaults", vec![]), &agents::built_in()["build"]);
     assert_eq!(policy.decide("read", "a").action, Action::Deny);
@@ -100,6 +101,6 @@ fn no_files_no_notices() {
 fn what_has_no_effect_is_known() {
     let text = "small_model = \"a/b\"\n[secrets.x]\nenv = \"X\"\nhosts = []";
     let config = |text| merge(text, "", Variables::default(), Overrides::default());
-    assert_eq!(config(text).not_yet().len(), 2);
+    assert_eq!(config(text).not_yet().len(), 1);
     assert!(config("model = \"a/b\"").not_yet().is_empty());
 }

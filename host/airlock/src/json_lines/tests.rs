@@ -164,7 +164,7 @@ fn a_run_that_broke_off_has_its_last_lines() {
 
 #[test]
 fn the_result_tells_all_that_scripts_ask_for() {
-    let outcome = RunOutcome {
+    let mut outcome = RunOutcome {
         ending: Ending::Done,
         finish: FinishReason::ToolCalls,
         text: "answer".into(),
@@ -172,12 +172,20 @@ fn the_result_tells_all_that_scripts_ask_for() {
         tokens: Tokens { input: 3, ..Tokens::default() },
         steps: 2,
     };
-    let mut buffer = Vec::new();
-    JsonLines::new(&mut buffer, || 7).result(&SessionId::new(), &outcome, Exit::Denied);
-    let line: Value = serde_json::from_slice(&buffer).unwrap();
+    let told = |outcome: &RunOutcome| -> Value {
+        let mut buffer = Vec::new();
+        JsonLines::new(&mut buffer, || 7).result(&SessionId::new(), outcome, Exit::Denied);
+        serde_json::from_slice(&buffer).unwrap()
+    };
+    let line = told(&outcome);
     assert_eq!((&line["type"], &line["finish"]), (&json!("result"), &json!("tool-calls")));
     assert_eq!((&line["text"], &line["cost"], &line["steps"]), (&json!("answer"), &json!(0.25), &json!(2)));
     assert_eq!((&line["tokens"]["input"], &line["exit"]), (&json!(3), &json!(4)));
+    assert!(line.get("limit").is_none() && line.get("loop").is_none());
+    outcome.ending = Ending::Limit(model::budget::Limit::OutputTokens);
+    assert_eq!(told(&outcome)["limit"], json!("output-tokens"));
+    outcome.ending = Ending::Looped("round and round".into());
+    assert_eq!(told(&outcome)["loop"], json!("round and round"));
 }
 
 /// A reader that went away.

@@ -114,6 +114,8 @@ fn question(ask: &Ask, directory: &Path) -> String {
     let title = format!("{bold}{} asks for {}{bold:#}", clean(&ask.tool.name), clean(&ask.permission));
     let mut lines = vec![title];
     lines.extend(list(&ask.patterns));
+    // Why the loop guard asks.
+    lines.extend(ask.metadata.get("loop").and_then(Value::as_str).map(block));
     lines.extend(ask.metadata.get("input").map(|input| about(input, directory)).unwrap_or_default());
     if let Some(d) = ask.metadata.get("diff").and_then(Value::as_str) {
         lines.push(diff::coloured(d));
@@ -211,6 +213,20 @@ mod tests {
         };
         let text = question(&ask, Path::new("/home/w"));
         anstream::adapter::strip_str(&text).to_string()
+    }
+
+    #[test]
+    fn a_circle_is_told_with_the_question() {
+        let ask = Ask {
+            id: AskId::new(),
+            session_id: SessionId::new(),
+            permission: model::permission::DOOM_LOOP.into(),
+            patterns: vec!["grep".into()],
+            always: vec!["grep".into()],
+            metadata: json!({ "tool": "grep", "input": {}, "loop": "grep was called 3 times" }),
+            tool: AskTool { message_id: MessageId::new(), call_id: CallId::given("c"), name: "grep".into() },
+        };
+        assert!(question(&ask, Path::new("/home/w")).contains("grep was called 3 times"));
     }
 
     #[test]

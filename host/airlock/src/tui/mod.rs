@@ -13,8 +13,8 @@ use clean::clean;
 use indicatif::{ProgressBar, ProgressStyle};
 use kept::{Kept, Output};
 use model::event::{DeltaKind, Event, EventSink};
-use model::id::PartId;
-use model::message::{Part, PartBody, TextPart, ToolPart};
+use model::id::{MessageId, PartId};
+use model::message::{Message, Part, PartBody, TextPart, ToolPart};
 use model::tool_state::ToolState;
 use std::collections::HashSet;
 use std::io::{IsTerminal, Write};
@@ -50,6 +50,8 @@ struct State {
     open: Option<PartId>,
     mid_line: bool,
     shown: HashSet<PartId>,
+    /// Messages that are summaries: they are for the model.
+    summaries: HashSet<MessageId>,
     /// A person is typing: nothing may move the line, and what comes waits.
     held: bool,
     kept: Kept,
@@ -118,7 +120,11 @@ impl Screen {
             PartBody::Text(text) => self.text(part, text),
             PartBody::Tool(tool) => self.tool(part, tool),
             PartBody::StepStart { .. } => self.wait("waiting for the model"),
-            PartBody::Reasoning(_) | PartBody::File(_) | PartBody::StepFinish(_) | PartBody::Retry(_) => {}
+            PartBody::Reasoning(_)
+            | PartBody::File(_)
+            | PartBody::StepFinish(_)
+            | PartBody::Retry(_)
+            | PartBody::Compaction(_) => {}
         }
     }
 
@@ -172,6 +178,10 @@ impl Screen {
         }
     }
 
+    fn is_summary(&self, message: &MessageId) -> bool {
+        self.state().summaries.contains(message)
+    }
+
     fn dropped(&self, part: &Part) {
         let mut state = self.state();
         if state.open.as_ref() == Some(&part.id) || state.kept.has_text_of(&part.id) {
@@ -192,12 +202,23 @@ impl Drop for Hold<'_> {
 impl EventSink for Screen {
     fn emit(&self, event: Event) {
         match event {
+            Event::PartDelta { message, .. } if self.is_summary(&message) => self.wait("summarising the conversation"),
             Event::PartDelta { part, kind, delta, .. } => self.delta(&part, kind, &delta),
+            Event::PartUpdated { part } if self.is_summary(&part.message_id) => {}
             Event::PartUpdated { part } => self.part(&part),
             Event::PartDropped { part } => self.dropped(&part),
             Event::Retry { attempt, next, error, .. } => {
                 let wait = tool_line::length(u64::try_from(next.as_millis()).unwrap_or(u64::MAX));
                 self.line(&format!("attempt {attempt} failed: {}; trying again in {wait}", clean(&error.message)));
+            }
+            Event::Compacted { before, after, .. } => {
+                self.line(&format!("the conversation was summarised: about {before} tokens became {after}"));
+            }
+            Event::Switched { from, to, error, .. } => {
+                self.line(&format!("{from} failed: {}; going on with {to}", clean(&error.message)));
+            }
+            Event::MessageUpdated { info: Message::Assistant(info) } if info.summary => {
+                self.state().summaries.insert(info.id.clone());
             }
             Event::Answered { ask, reply: None } => {
                 self.line(&format!(

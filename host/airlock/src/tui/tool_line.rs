@@ -3,7 +3,7 @@
 use super::clean::one_line;
 use anstyle::{AnsiColor, Style};
 use model::message::ToolPart;
-use model::tool_state::{Span, ToolState};
+use model::tool_state::ToolState;
 use serde_json::Value;
 
 const WIDTH: usize = 100;
@@ -28,13 +28,17 @@ pub fn ended(tool: &ToolPart) -> String {
     match &tool.state {
         ToolState::Completed { input, title, time, .. } => {
             let about = if title.is_empty() { target(input) } else { title.clone() };
-            format!("{}  {dim}{}{dim:#}", name_and(&tool.tool, &about), took(time))
+            format!("{}  {dim}{}{dim:#}", name_and(&tool.tool, &about), took(time.start, time.end))
         }
         ToolState::Error { input, error, time, metadata } => {
             let red = AnsiColor::Red.on_default();
             let kind = metadata.get("kind").and_then(Value::as_str).unwrap_or("failed");
             let why = one_line(error, WIDTH);
-            format!("{}  {dim}{}{dim:#}  {red}{kind}{red:#}: {why}", name_and(&tool.tool, &target(input)), took(time))
+            format!(
+                "{}  {dim}{}{dim:#}  {red}{kind}{red:#}: {why}",
+                name_and(&tool.tool, &target(input)),
+                took(time.start, time.end)
+            )
         }
         ToolState::Pending { .. } | ToolState::Running { .. } => running(tool),
     }
@@ -51,8 +55,8 @@ fn target(input: &Value) -> String {
     telling.map_or_else(String::new, str::to_owned)
 }
 
-fn took(time: &Span) -> String {
-    length(time.end.unwrap_or(time.start).saturating_sub(time.start))
+fn took(start: u64, end: Option<u64>) -> String {
+    length(end.unwrap_or(start).saturating_sub(start))
 }
 
 /// Milliseconds as a person says them.

@@ -218,10 +218,10 @@ async fn a_denial_is_told_to_the_model_or_ends_the_run() {
 #[tokio::test(start_paused = true)]
 async fn a_denial_in_the_middle_of_a_call_ends_the_run_too() {
     let mut s = stage(vec![calls(&[("1", "bash", r#"{"command":"x","denied":"Not permitted."}"#)])]);
-    s.gate.blocked = Some(Denial::Unanswered);
+    s.gate.blocked = Some(Denial::Unanswered).into();
     assert!(matches!(s.run().await.outcome.ending, Ending::Denied(_)));
     let mut s = stage(vec![calls(&[("1", "bash", r#"{"command":"x","denied":"Not permitted."}"#)]), answers("ok")]);
-    s.gate.blocked = None;
+    s.gate.blocked = None.into();
     assert_eq!(s.run().await.outcome.ending, Ending::Done);
 }
 

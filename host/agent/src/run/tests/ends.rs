@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::AgentError;
-use crate::testing::provider::Reply;
+use crate::testing::provider::{Reply, using};
 use model::budget::{Limit, Limits};
 use model::event::{Ending, Event};
 use model::message::{FinishReason, Message, MessageError};
@@ -98,7 +98,7 @@ async fn the_title_is_the_first_line() {
 }
 
 fn limits(steps: Option<u32>, cost: Option<i64>, wall: Option<u64>) -> Limits {
-    Limits { steps, cost_usd: cost.map(Into::into), wall: wall.map(Duration::from_millis) }
+    Limits { steps, cost_usd: cost.map(Into::into), wall: wall.map(Duration::from_millis), ..Limits::default() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,6 +113,32 @@ async fn limits_are_checked_before_each_request() {
     check(limits(Some(2), None, None), Limit::Steps, 2).await;
     check(limits(None, Some(2), None), Limit::Cost, 2).await;
     check(limits(None, None, Some(1000)), Limit::Wall, 3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_and_output_have_limits_too() {
+    // A million tokens of input and two of output each; 12 bytes of arguments.
+    let read = |n: u32| calls(&[("1", "read", &format!(r#"{{"path":"{n}"}}"#))]);
+    let check = async |l: Limits, expected: Limit, requests: usize| {
+        let left = stage((0..6).map(read).collect()).price(l).run().await;
+        assert_eq!(left.outcome.ending, Ending::Limit(expected));
+        assert_eq!(left.provider.requests().len(), requests, "{expected:?}");
+    };
+    check(Limits { tokens: Some(2_000_003), ..Limits::default() }, Limit::Tokens, 2).await;
+    check(Limits { output_tokens: Some(5), ..Limits::default() }, Limit::OutputTokens, 3).await;
+    check(Limits { output_bytes: Some(25), ..Limits::default() }, Limit::OutputBytes, 3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_provider_does_not_count_counts_by_its_size() {
+    let silent = |n: u32| using(0, calls(&[("1", "read", &format!(r#"{{"path":"{n}"}}"#))]));
+    // A prompt of 4000 bytes is sent each time: a thousand tokens, and a few more.
+    let mut s = stage((0..6).map(silent).collect()).price(Limits { tokens: Some(3000), ..Limits::default() });
+    s.prompt = "x".repeat(4000);
+    let left = s.run().await;
+    assert_eq!(left.outcome.ending, Ending::Limit(Limit::Tokens));
+    assert_eq!(left.provider.requests().len(), 3);
+    assert_eq!(left.outcome.tokens.total(), 0, "what is told is what was counted");
 }
 
 #[tokio::test(start_paused = true)]

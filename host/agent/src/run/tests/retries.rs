@@ -54,7 +54,9 @@ async fn what_the_provider_asks_for_is_waited() {
 #[tokio::test(start_paused = true)]
 async fn what_cannot_help_is_not_tried() {
     for (kind, retryable) in [(FailureKind::Auth, false), (FailureKind::ContextOverflow, true)] {
-        let left = stage(vec![broken(kind, retryable)]).run().await;
+        let mut s = stage(vec![broken(kind, retryable)]);
+        s.options.compaction.auto = false;
+        let left = s.run().await;
         assert!(matches!(&left.outcome.ending, Ending::Failed(f) if f.kind == kind));
         assert_eq!(left.outcome.text, "");
     }
@@ -72,7 +74,8 @@ async fn silence_and_a_cut_are_transport_failures() {
     check(Reply::Silence, 122_000..=122_510).await;
     // A slow stream is not a silent one.
     let slow = (0..3).map(|_| (100_000, vec![StreamEvent::StepStart]));
-    let slow = slow.chain([(100_000, vec![finish(FinishReason::Stop)])]).collect();
+    let end = said("late").into_iter().chain([finish(FinishReason::Stop)]).collect();
+    let slow = slow.chain([(100_000, end)]).collect();
     assert_eq!(stage(vec![Reply::Stream(slow)]).run().await.outcome.ending, Ending::Done);
 }
 

@@ -5,7 +5,7 @@ use crate::testing::provider::{Reply, call, failure};
 use model::budget::{Limit, Limits};
 use model::event::Ending;
 use model::id::SessionId;
-use model::message::{FinishReason, Message, MessageError, WithParts};
+use model::message::{Message, MessageError, WithParts};
 use model::provider::FailureKind;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -53,6 +53,13 @@ async fn a_call_that_ended_before_the_cancel_keeps_its_result() {
         cancelled(vec![calls(&[("1", "write", r#"{"path":"a"}"#), ("2", "bash", r#"{"command":"x","hang":1}"#)])])
             .await;
     assert_eq!(left.results()[0], "hooked write");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_ended_while_a_hook_was_at_work_is_no_interrupted_one() {
+    let left = cancelled(vec![calls(&[("1", "write", r#"{"path":"a","endless":1}"#)])]).await;
+    assert!(left.results()[0].starts_with("The call ended well."), "{:?}", left.results());
+    assert!(!left.results()[0].contains("did write"), "what the hooks have not seen is not told");
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,7 +138,7 @@ async fn an_open_block_is_closed_by_the_next_run() {
         ],
     )])])
     .await;
-    let mut again = Stage::resumed(&left, vec![Reply::Stream(vec![(0, vec![finish(FinishReason::Stop)])])]);
+    let mut again = Stage::resumed(&left, vec![answers("ok")]);
     again.prompt = "go on".into();
     let again = again.run().await;
     assert_eq!(again.outcome.ending, Ending::Done);

@@ -3,7 +3,8 @@ use crate::testing::history::{
     assistant, completed, dropped, failed, interrupted, part, providers, reasoning, running, text, user,
 };
 use crate::testing::model_ref;
-use model::message::{FinishReason, TextPart};
+use crate::transcript::Conversation;
+use model::message::{FinishReason, TextPart, WithParts};
 use serde_json::json;
 
 /// A conversation in short: one line a message.
@@ -16,8 +17,13 @@ fn brief(history: &[WithParts], images: bool) -> Vec<String> {
         ChatPart::ToolCall(c) => format!("call({} {})", c.name, c.input),
         ChatPart::ToolResult(r) => format!("{}({})", if r.is_error { "error" } else { "result" }, r.text),
     };
-    let messages = chat(history, View { model: &model, images });
-    messages.iter().map(|m| format!("{:?}: {}", m.role, m.parts.iter().map(of).collect::<Vec<_>>().join(" "))).collect()
+    let mut conversation = Conversation::new(View { model: &model, images, strip_media: false });
+    conversation.extend(history);
+    conversation
+        .messages()
+        .iter()
+        .map(|m| format!("{:?}: {}", m.role, m.parts.iter().map(of).collect::<Vec<_>>().join(" ")))
+        .collect()
 }
 
 fn check(change: impl FnOnce(&mut AssistantMessage), parts: Vec<Part>, expected: &[&str]) {
@@ -25,7 +31,8 @@ fn check(change: impl FnOnce(&mut AssistantMessage), parts: Vec<Part>, expected:
     message.parts = parts;
     let mut all = vec!["User: 'go'"];
     all.extend(expected);
-    assert_eq!(brief(&[user("go"), message], false), all);
+    all.push("User: 'next'");
+    assert_eq!(brief(&[user("go"), message, user("next")], false), all);
 }
 
 fn aborted(m: &mut AssistantMessage) {
@@ -107,6 +114,37 @@ fn thoughts_go_back_to_their_own_model_only() {
 }
 
 #[test]
+fn a_result_that_was_taken_out_is_named_so() {
+    let mut p = completed("read", "long ago");
+    let PartBody::Tool(t) = &mut p.body else { panic!() };
+    assert!(t.state.clear_output(9));
+    check(|_| (), vec![p], &["Assistant: call(read {\"a\":1})", &format!("Tool: result({CLEARED})")]);
+}
+
+#[test]
+fn pictures_of_a_result_are_named_where_they_cannot_be_sent() {
+    let mut p = completed("read", "a picture");
+    let PartBody::Tool(ToolPart { state: ToolState::Completed { attachments, .. }, .. }) = &mut p.body else {
+        panic!()
+    };
+    attachments.push(Attachment {
+        mime: "image/png".into(),
+        filename: Some("a.png".into()),
+        url: data_url("image/png", b"x"),
+    });
+    let mut message = assistant(|_| ());
+    message.parts = vec![p];
+    let model = model_ref();
+    let text = |images, strip_media| {
+        let mut conversation = Conversation::new(View { model: &model, images, strip_media });
+        conversation.extend(&[user("go"), message.clone()]);
+        format!("{:?}", conversation.messages()[2].parts)
+    };
+    assert!(text(false, false).contains("[Attached image/png: a.png]"));
+    assert!(!text(true, false).contains("[Attached"));
+}
+
+#[test]
 fn files_are_sent_as_the_model_can_take_them() {
     let file = |mime: &str, data: &[u8]| {
         let url = data_url(mime, data);
@@ -121,6 +159,7 @@ fn files_are_sent_as_the_model_can_take_them() {
     assert!(sent(file("image/png", b"abc"), false)[0].contains("cannot see images"));
     assert!(sent(file("image/png", b""), true)[0].contains("empty or damaged"));
     assert_eq!(sent(file("application/pdf", b"abc"), false), ["User: file(application/pdf,3)"]);
-    assert!(sent(file("text/plain", b"abc"), true).is_empty());
-    assert!(sent(part(PartBody::Text(TextPart::default())), true).is_empty());
+    // Nothing is left: somebody's words have to be there all the same.
+    assert_eq!(sent(file("text/plain", b"abc"), true), ["User: 'Go on.'"]);
+    assert_eq!(sent(part(PartBody::Text(TextPart::default())), true), ["User: 'Go on.'"]);
 }

@@ -9,6 +9,7 @@ fn parse_text(text: &str) -> Result<FileConfig, ConfigError> {
 const WHOLE: &str = r#"
 model = "local/qwen"
 small_model = "local/qwen-small"
+fallback = ["groq/x", "offline/explorer"]
 agent = "build"
 hooks = ["redact"]
 
@@ -37,6 +38,14 @@ permission = { bash = "deny" }
 steps = 200
 cost_usd = 5.0
 wall = "30m"
+tokens = 1000
+output_tokens = 200
+output_bytes = 300
+
+[compaction]
+prune = true
+tail_turns = 3
+reserved = 4000
 
 [secrets.github]
 env = "GITHUB_TOKEN"
@@ -47,6 +56,13 @@ hosts = ["api.github.com"]
 fn the_whole_interface_is_read() {
     let c = parse_text(WHOLE).unwrap();
     assert_eq!(c.model, ModelRef::parse("local/qwen"));
+    assert_eq!(
+        c.fallback.as_deref().map(|f| f.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
+        Some("groq/x offline/explorer".into())
+    );
+    let compaction =
+        CompactionOptions { prune: true, tail_turns: 3, reserved: Some(4000), ..CompactionOptions::default() };
+    assert_eq!(c.compaction, Some(compaction));
     let local = &c.providers["local"];
     assert_eq!(local.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
     assert_eq!(local.key, Some(KeySource::Env("LOCAL_KEY".into())));
@@ -59,6 +75,8 @@ fn the_whole_interface_is_read() {
     assert_eq!(c.agents["minimal"].steps, Some(12));
     assert_eq!(c.agents["minimal"].mode, Some(AgentMode::Primary));
     assert_eq!(c.limits.wall, Some(Duration::from_secs(1800)));
+    let l = &c.limits;
+    assert_eq!((l.tokens, l.output_tokens, l.output_bytes), (Some(1000), Some(200), Some(300)));
     assert_eq!(c.limits.cost_usd, Some("5".parse().unwrap()));
     assert_eq!(c.secrets["github"].hosts, ["api.github.com"]);
     assert_eq!(c.hooks, Some(vec!["redact".into()]));
@@ -123,6 +141,8 @@ fn what_is_wrong_is_named_with_its_line() {
         ("[providers.x]\nadapter = \"a\"\nbase_ulr = \"http://x\"", 3, &["providers.x.base_ulr", "`base_url`"]),
         ("[agents.x]\nstep = 3", 2, &["agents.x.step", "`steps`"]),
         ("[limits]\ncost = 3", 2, &["limits.cost", "`cost_usd`"]),
+        ("[compaction]\nautomatic = true", 2, &["compaction.automatic", "`auto`"]),
+        ("fallback = [\"x\"]", 1, &["fallback[0]", "provider/model"]),
         ("zzz = 1", 1, &["zzz", "providers"]),
         ("model = 3", 1, &["model", "text", "integer"]),
         ("model = \"qwen\"", 1, &["model", "qwen", "provider/model"]),
