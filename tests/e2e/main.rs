@@ -10,5 +10,6 @@ mod cases_e;
 mod cases_f;
 mod crash;
 mod fallback;
+mod family;
 mod keys;
 mod permissions;
