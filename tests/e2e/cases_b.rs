@@ -1,7 +1,7 @@
 //! Field reports of the loop: the development cases of area B, each a scripted run of the built binary. The mock tools of the cases are
 //! translated to the bundled ones: what counts is whether their calls and results are equal, not what they do.
 //!
-//! Not here: B7 (a message sent while a run works) needs somebody to send it to; `airlock run` takes its prompt at the start.
+//! Not here: B7 (a message sent while a run works) is held with the inbox, in `agent/run/tests/letters`.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};

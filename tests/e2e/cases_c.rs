@@ -1,7 +1,7 @@
 //! Field reports of full windows: the development cases of area C, each a scripted run of the built binary. The turns of the cases are
 //! words; here is what they mean.
 //!
-//! Not here: C9 (a child run that fills its window) needs a child run.
+//! Not here: C9 (a child run that fills its window) is held with the sub-agents, in `agent/subagent/tests`.
 
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};

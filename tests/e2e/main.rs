@@ -14,6 +14,7 @@ mod catalogue;
 mod cli;
 mod crash;
 mod fallback;
+mod family;
 mod keys;
 mod network;
 mod permissions;

@@ -9,6 +9,7 @@ use crate::transcript::View;
 use model::event::{Ending, Event};
 use model::provider::{FailureKind, Mind, Model, ModelRef, Provider, ProviderFailure};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A model with its name.
 #[derive(Clone)]
@@ -42,6 +43,8 @@ impl Run<'_> {
     /// A request that failed for good: whether there is another way.
     pub(super) fn failed(&mut self, failure: ProviderFailure) -> Option<Ending> {
         if failure.kind == FailureKind::ContextOverflow && self.options.compaction.auto {
+            let session = self.bus.session().id.clone();
+            self.bus.emit(Event::Retry { session, attempt: 1, next: Duration::ZERO, error: failure });
             return self.ask_summary(compact::Cause::Refused);
         }
         if !helps_another(failure.kind) {

@@ -2,7 +2,7 @@
 
 use crate::roster::Agent;
 use crate::testing::profile;
-use crate::testing::provider::{Reply, answers, asked, begun_with, calls, finish, results_in, said};
+use crate::testing::provider::{Reply, answers, asked, begun_with, calls, finish, results_in, said, using};
 use crate::testing::stage::{Left, Stage, stage};
 use model::budget::{Limit, Limits, Offspring};
 use model::event::{Ending, Event};
@@ -10,7 +10,7 @@ use model::id::SessionId;
 use model::message::{FinishReason, Message, WithParts};
 use model::permission::{Action, Layer, Policy, Reach, Rule};
 use model::profile::{AgentMode, Profile};
-use model::provider::{ModelRef, Request};
+use model::provider::{Model, ModelRef, Request};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -346,5 +346,28 @@ async fn a_task_that_is_at_work_hears_more_in_its_turn() {
     let children = left.store.children();
     assert_eq!((children.len(), children[0].1.len()), (1, 4), "two turns of one session");
     assert_eq!(left.outcome.ending, Ending::Done);
+    assert_all_closed(&left);
+}
+
+/// Case C9: what a child says after its window was full reaches its parent.
+#[tokio::test(start_paused = true)]
+async fn a_child_whose_window_is_full_gives_its_result_all_the_same() {
+    let mut s = family(|r| match begun_with(r).as_str() {
+        "go" if results_in(r).is_empty() => using(100, tasks(&["look"])),
+        "go" => using(100, answers("done")),
+        "look" => using(19_500, calls(&[("r", "read", r#"{"path":"a"}"#)])),
+        "What did we do so far?" => using(100, answers("RESULT-MARK")),
+        summary => using(100, answers(if summary.contains("[user] look") { "SUM" } else { "?" })),
+    });
+    s.model = Model { context: 20_000, output: 1000, ..Model::unknown("m") };
+    let left = s.run().await;
+    assert_eq!((left.outcome.text.as_str(), left.outcome.ending.clone()), ("done", Ending::Done));
+    assert!(left.results()[0].contains("RESULT-MARK"), "{:?}", left.results());
+    let told = left
+        .sink
+        .events()
+        .into_iter()
+        .filter(|(_, e)| matches!(e, Event::Child { event, .. } if matches!(**event, Event::Compacted { .. })));
+    assert_eq!(told.count(), 1);
     assert_all_closed(&left);
 }

@@ -35,6 +35,8 @@ pub struct AgentFile {
 pub struct Found {
     pub files: Vec<AgentFile>,
     pub notices: Vec<String>,
+    /// Folders that were read: where somebody works in the home folder, the person's own is the workspace's as well.
+    read: Vec<PathBuf>,
 }
 
 /// Reads all files that there are.
@@ -56,6 +58,11 @@ pub fn read(paths: &Paths, place: &Place) -> Found {
 
 impl Found {
     fn folder(&mut self, folder: &Path, reach: Reach, within: Option<&Path>, home: Option<&Path>) {
+        let Ok(real) = folder.canonicalize() else { return };
+        if self.read.contains(&real) {
+            return;
+        }
+        self.read.push(real);
         let Ok(entries) = std::fs::read_dir(folder) else { return };
         let is_markdown = |p: &PathBuf| p.extension().is_some_and(|e| e == "md");
         let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(is_markdown).take(MAX_FILES).collect();

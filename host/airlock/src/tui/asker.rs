@@ -111,7 +111,10 @@ const MAX_PATTERNS: usize = 50;
 
 fn question(ask: &Ask, directory: &Path) -> String {
     let bold = anstyle::Style::new().bold();
-    let title = format!("{bold}{} asks for {}{bold:#}", clean(&ask.tool.name), clean(&ask.permission));
+    // Whose act it is, where it is not the run's own.
+    let child =
+        ask.metadata.get("agent").and_then(Value::as_str).map(|a| format!("{}: ", clean(a))).unwrap_or_default();
+    let title = format!("{bold}{child}{} asks for {}{bold:#}", clean(&ask.tool.name), clean(&ask.permission));
     let mut lines = vec![title];
     lines.extend(list(&ask.patterns));
     // Why the loop guard asks.

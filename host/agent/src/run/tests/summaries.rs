@@ -92,6 +92,8 @@ async fn an_unknown_window_is_left_to_the_provider() {
     assert_eq!((left.outcome.ending.clone(), asides(&left)), (Ending::Done, 0));
     let left = small(0, vec![overflow(), answers("summary"), answers("ok")]).run().await;
     assert_eq!((left.outcome.text.as_str(), asides(&left)), ("ok", 1));
+    let is_told = |e: &Event| matches!(e, Event::Retry { error, .. } if error.kind == FailureKind::ContextOverflow);
+    assert!(left.sink.events().iter().any(|(_, e)| is_told(e)), "why it takes longer is visible");
 }
 
 #[tokio::test(start_paused = true)]

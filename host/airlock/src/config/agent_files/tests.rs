@@ -142,3 +142,13 @@ fn a_workspaces_agent_narrows_and_takes_no_name() {
     assert_eq!(policy.decide("bash", "ls").action, Action::Ask, "it cannot allow");
     assert_eq!(policy.decide("read", "a").action, Action::Deny, "it can deny");
 }
+
+#[test]
+fn the_persons_own_folder_is_theirs_wherever_they_work() {
+    let tree = Tree::new(&[("w/.claude/agents/x.md", "Own.")]);
+    let home = tree.path("w");
+    let base = home.join(".config/airlock");
+    let paths = Paths { home: Some(home.clone()), config: base.clone(), data: base.clone(), cache: base };
+    let found = read(&paths, &Place::at(&home).unwrap());
+    assert_eq!((found.files.len(), found.files[0].reach), (1, Reach::Full));
+}

@@ -1,0 +1,330 @@
+//! Sub-agents, plan mode, questions and steering, as a person and a script meet them.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use support::reply::End;
+use support::{Home, ModelServer, Reply};
+
+/// What a conversation is about: the first words of its user.
+fn about(messages: &[Value]) -> String {
+    messages.iter().find(|m| m["role"] == "user").map_or_else(String::new, |m| m["content"].to_string())
+}
+
+fn results(messages: &[Value]) -> usize {
+    messages.iter().filter(|m| m["role"] == "tool").count()
+}
+
+fn task(id: &'static str, agent: &str, prompt: &str) -> (&'static str, &'static str, Value) {
+    (id, "task", json!({"description": id, "prompt": prompt, "subagent_type": agent}))
+}
+
+/// The beginning of an answer in text, and the rest of it.
+fn halves(text: &str) -> (Vec<u8>, Vec<u8>) {
+    let mut body = Reply::text(text).body();
+    // Role and text; the end of the step is in the rest.
+    let ends = body.windows(2).enumerate().filter(|(_, w)| w == b"\n\n").map(|(at, _)| at + 2);
+    let rest = body.split_off(ends.take(2).last().expect("two events"));
+    (body, rest)
+}
+
+/// Begins at once and ends after a while.
+fn slow(text: &str) -> Reply {
+    let (begin, rest) = halves(text);
+    Reply::sse(begin).then(Duration::from_millis(2000), rest)
+}
+
+/// Begins and never ends.
+fn endless(text: &str) -> Reply {
+    Reply::sse(halves(text).0).ends(End::Hang)
+}
+
+/// A run whose lines are read as they come.
+struct Live {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+    seen: Vec<Value>,
+}
+
+impl Live {
+    fn start(home: &Home, args: &[&str]) -> Self {
+        let all: Vec<&str> = ["run", "--format", "json"].into_iter().chain(args.iter().copied()).collect();
+        let mut child = home.command(&all).spawn().expect("the binary starts");
+        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        Self { child, lines, seen: vec![] }
+    }
+
+    /// The next line of this type. `None` at the end.
+    fn until(&mut self, kind: &str) -> Option<Value> {
+        loop {
+            let line = self.lines.next()?.expect("a line");
+            let value: Value = serde_json::from_str(&line).expect("JSON");
+            self.seen.push(value.clone());
+            if value["type"] == kind {
+                return Some(value);
+            }
+        }
+    }
+
+    /// The last line and the exit code.
+    fn end(mut self) -> (Value, Option<i32>) {
+        let _ = self.until("result");
+        let code = self.child.wait().expect("an end").code();
+        (self.seen.last().cloned().unwrap_or_default(), code)
+    }
+}
+
+/// Every session of the home as `session export` prints it.
+fn exports(home: &Home) -> Vec<Value> {
+    let list = home.airlock(&["session", "list", "--format", "json"]).exits(0);
+    let export = |s: &Value| {
+        let id = s["id"].as_str().unwrap_or_default().to_owned();
+        serde_json::from_str(&home.airlock(&["session", "export", id.as_str()]).exits(0).stdout).expect("an export")
+    };
+    list.lines().iter().map(export).collect()
+}
+
+/// No message and no call of any session is left open.
+fn assert_closed(home: &Home) {
+    for session in exports(home) {
+        for message in session["messages"].as_array().into_iter().flatten() {
+            let info = &message["info"];
+            assert!(info["role"] == "user" || info["time"]["completed"].is_u64(), "an open message: {message:#}");
+            for part in message["parts"].as_array().into_iter().flatten().filter(|p| p["type"] == "tool") {
+                assert!(["completed", "error"].contains(&part["state"]["status"].as_str().unwrap_or("")), "{part:#}");
+            }
+        }
+    }
+}
+
+/// One piece of work from its plan to its answer: the planner may write its plan and nothing else; the person approves it; the
+/// builder has two agents look at the same time; a second process steers; the answer has a shape.
+/// (Undo of one agent's work and a compaction on the way belong here, too.)
+#[test]
+fn from_a_plan_to_a_structured_answer() {
+    let server = ModelServer::start([])
+        .by(|messages| {
+            if about(messages).contains("Look for") {
+                return slow("There is none.");
+            }
+            match (results(messages), messages.last().is_some_and(|m| m.to_string().contains("In French"))) {
+                (0, _) => Reply::calls(&[
+                    ("p1", "write", json!({"filePath": "hello.txt", "content": "too early"})),
+                    ("p2", "write", json!({"filePath": ".airlock/plans/greeting.md", "content": "1. Write hello.txt"})),
+                ]),
+                (2, _) => Reply::calls(&[("p3", "plan_exit", json!({}))]),
+                (3, _) => Reply::calls(&[
+                    task("t1", "explore", "Look for greetings."),
+                    task("t2", "explore", "Look for tests."),
+                ]),
+                (5, true) => Reply::calls(&[("w1", "write", json!({"filePath": "hello.txt", "content": "Bonjour"}))]),
+                (5, false) => Reply::calls(&[("w1", "write", json!({"filePath": "hello.txt", "content": "Hello"}))]),
+                _ => Reply::text("{\"greeting\": \"Bonjour\"}"),
+            }
+        })
+        .many_conversations();
+    let home = Home::with_model(&server.base_url());
+    let config = support::home::model_config(&server.base_url());
+    home.config(&format!("{config}\n[permission]\nedit = \"allow\"\n"));
+    home.file("schema.json", json!({"type": "object", "required": ["greeting"]}).to_string());
+    let args = ["--agent", "plan", "--allow", "plan_exit", "--schema", "schema.json", "Add a greeting."];
+    let mut run = Live::start(&home, &args);
+    let child = run.until("child").expect("a child at work");
+    assert_eq!(child["agent"], "explore");
+    let session = run.seen[0]["sessionID"].as_str().expect("a session").to_owned();
+    assert_ne!(child["sessionID"], session.as_str(), "in a session of its own");
+    let told = home.airlock(&["session", "send", &session, "In French, please."]).exits(0);
+    assert!(told.stdout.contains("takes it at its next step"), "{}", told.stdout);
+    let (result, code) = run.end();
+    assert_eq!((code, &result["text"]), (Some(0), &json!("{\"greeting\": \"Bonjour\"}")), "{result}");
+    assert_eq!(home.read("hello.txt"), b"Bonjour");
+    assert_eq!(home.read(".airlock/plans/greeting.md"), b"1. Write hello.txt");
+    let requests = server.finish();
+    let early = requests.iter().find_map(|r| r.result("p1")).unwrap_or_default();
+    assert!(early.contains("Not permitted"), "the planner edits nothing: {early}");
+    let looks: Vec<Instant> =
+        requests.iter().filter(|r| about(&r.messages()).contains("Look for")).map(|r| r.at).collect();
+    assert!(looks.len() == 2 && looks[1] - looks[0] < Duration::from_millis(1000), "side by side: {looks:?}");
+    assert_closed(&home);
+}
+
+fn place(messages: &[Value]) -> Reply {
+    match (about(messages).contains("Find"), results(messages)) {
+        (true, 0) => {
+            Reply::calls(&[("r", "read", json!({"filePath": "a.txt"}))]).cut(vec![150; 64], Duration::from_millis(5))
+        }
+        (true, _) => Reply::text("Found."),
+        (false, 0) => Reply::calls(&[task("t1", "general", "Find one."), task("t2", "general", "Find two.")]),
+        (false, _) => Reply::text("All done."),
+    }
+}
+
+/// Killed at any time, a run with sub-agents resumes to the same end, and leaves no session open.
+#[test]
+fn a_killed_family_resumes_to_the_same_end() {
+    for events in 1..40 {
+        let server = ModelServer::start([]).by(place).many_conversations();
+        let home = Home::with_model(&server.base_url());
+        home.file("a.txt", "alpha\n");
+        let mut run = Live::start(&home, &["Work."]);
+        let ended = !(0..events).all(|_| run.until_any());
+        let _ = run.child.kill();
+        let _ = run.child.wait();
+        if ended {
+            assert!(events > 8, "the run printed only {events} lines");
+            return;
+        }
+        let session = run.seen[0]["sessionID"].as_str().expect("a session").to_owned();
+        let resumed = home.run(&["--session", &session]).exits(0);
+        assert_eq!(resumed.result()["text"], "All done.", "after {events} events");
+        assert_closed(&home);
+        server.finish();
+    }
+    panic!("the run never ended");
+}
+
+impl Live {
+    fn until_any(&mut self) -> bool {
+        let Some(Ok(line)) = self.lines.next() else { return false };
+        self.seen.push(serde_json::from_str(&line).expect("JSON"));
+        true
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_whole_family() {
+    let server = ModelServer::start([])
+        .by(|m| if about(m).contains("Find") { endless("half") } else { place(m) })
+        .many_conversations();
+    let home = Home::with_model(&server.base_url());
+    let mut run = Live::start(&home, &["Work."]);
+    run.until("child").expect("a child at work");
+    // SAFETY: sends a signal to a child of this process; no memory is touched.
+    unsafe { libc::kill(run.child.id().cast_signed(), libc::SIGINT) };
+    assert_eq!(run.end().1, Some(130));
+    assert_closed(&home);
+}
+
+/// A question that a child's act raises is the root's: in its name, and a headless root ends for it.
+#[test]
+fn a_childs_question_is_its_roots() {
+    let script = |m: &[Value]| match (about(m).contains("Find"), results(m)) {
+        (true, 0) => Reply::calls(&[("w", "write", json!({"filePath": "a.txt", "content": "x"}))]),
+        _ => place(m),
+    };
+    let start = || ModelServer::start([]).by(script).many_conversations();
+    let server = start();
+    let home = Home::with_model(&server.base_url());
+    let run = home.run(&["Work."]).exits(4);
+    let ask = &run.of("ask")[0];
+    let root = &run.result()["sessionID"];
+    assert_eq!((&ask["sessionID"], &ask["request"]["sessionID"], &ask["reply"]), (root, root, &Value::Null));
+    assert_eq!(ask["request"]["metadata"]["agent"], "general");
+    let child = ask["request"]["metadata"]["childID"].as_str().expect("whose act it is");
+    assert_ne!(child, root.as_str().expect("an id"));
+    assert!(!home.work().join("a.txt").exists());
+    let server = start();
+    let home = Home::with_model(&server.base_url());
+    let _ = home.run(&["--yes", "Work."]).exits(0);
+    assert_eq!(home.read("a.txt"), b"x");
+}
+
+#[test]
+fn a_deny_of_the_parent_is_final_for_its_children() {
+    let server = ModelServer::start([])
+        .by(|m| match (about(m).contains("Find"), results(m)) {
+            (true, 0) => Reply::calls(&[("w", "write", json!({"filePath": "a.txt", "content": "x"}))]),
+            _ => place(m),
+        })
+        .many_conversations();
+    let home = Home::with_model(&server.base_url());
+    let config = support::home::model_config(&server.base_url());
+    home.config(&format!("{config}\n[agents.general]\npermission = {{ edit = \"allow\" }}\n"));
+    let _ = home.run(&["--deny", "edit:a.txt", "--yes", "Work."]).exits(0);
+    assert!(!home.work().join("a.txt").exists());
+}
+
+#[test]
+fn a_question_without_a_person_is_refused_and_the_run_goes_on() {
+    let question = json!({"questions": [{"question": "Which?", "header": "Way", "options": [{"label": "a"}]}]});
+    let server = ModelServer::start([Reply::calls(&[("q", "question", question)]), Reply::text("I took a.")]);
+    let home = Home::with_model(&server.base_url());
+    let run = home.run(&["--yes", "Work."]).exits(0);
+    assert_eq!(run.result()["text"], "I took a.");
+    assert_eq!(run.of("question")[0]["answers"], Value::Null, "--yes picks nothing");
+    let told = server.finish()[1].result("q").unwrap_or_default();
+    assert!(told.contains("Nobody is there"), "{told}");
+}
+
+/// A session has one owner. A second process is told who it is, and hands a message over, changes it and takes it back.
+#[test]
+fn a_second_process_hands_messages_over() {
+    // The first answer waits until all messages are handed over.
+    let go = Arc::new(AtomicBool::new(false));
+    let gate = go.clone();
+    let server = ModelServer::start([]).by(move |messages| {
+        let until = Instant::now() + Duration::from_secs(50);
+        while !gate.load(Ordering::SeqCst) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let asked = messages.last().map(Value::to_string).unwrap_or_default();
+        Reply::text(if asked.contains("And now?") { "Second." } else { "First." })
+    });
+    let home = Home::with_model(&server.base_url());
+    let mut run = Live::start(&home, &["--title", "t", "Work."]);
+    let session = loop {
+        let list = home.airlock(&["session", "list", "--format", "json"]).exits(0);
+        if let Some(s) = list.lines().first() {
+            break s["id"].as_str().expect("an id").to_owned();
+        }
+    };
+    let busy = home.run(&["--session", &session, "Me too."]).exits(1);
+    let pid = run.child.id().to_string();
+    for word in ["airlock session send", pid.as_str()] {
+        assert!(busy.stderr.contains(word), "{word} should be in {}", busy.stderr);
+    }
+    let send = |text: &str| {
+        let sent = home.airlock(&["session", "send", &session, text, "--queue", "--format", "json"]).exits(0);
+        assert_eq!(sent.lines()[0]["holder"].to_string(), pid);
+        sent.lines()[0]["id"].to_string()
+    };
+    let inbox = |args: &[&str]| {
+        let all: Vec<&str> = ["session", "inbox", &session].into_iter().chain(args.iter().copied()).collect();
+        home.airlock(&all)
+    };
+    let (first, second) = (send("And then?"), send("Never mind."));
+    let _ = inbox(&["edit", &first, "And", "now?"]).exits(0);
+    let _ = inbox(&["cancel", &second]).exits(0);
+    let _ = inbox(&["cancel", &second]).exits(2);
+    let waiting = inbox(&["list", "--format", "json"]).exits(0).lines();
+    assert_eq!((waiting.len(), &waiting[0]["text"], &waiting[0]["delivery"]), (1, &json!("And now?"), &json!("queue")));
+    go.store(true, Ordering::SeqCst);
+    assert_eq!(run.until("text").expect("an answer")["part"]["text"], "First.");
+    assert_eq!(run.end().0["text"], "Second.");
+    assert_eq!(inbox(&[]).exits(0).stdout, "");
+    // Nobody works on it now: what is sent waits, and a run without a prompt takes it.
+    let told = home.airlock(&["session", "send", &session, "Go on."]).exits(0);
+    assert!(told.stdout.contains("nobody works on"), "{}", told.stdout);
+    let _ = home.run(&["--session", &session]).exits(0);
+    assert_eq!(inbox(&[]).exits(0).stdout, "");
+    assert_eq!(server.finish().len(), 3);
+}
+
+#[test]
+fn agents_are_files_and_a_broken_one_spoils_nothing() {
+    let home = Home::new();
+    home.file(".claude/agents/reviewer.md", "---\ndescription: Reads closely\ntools: Read, Grep\n---\nYou review.\n");
+    home.file(".airlock/agents/broken.md", "---\ndescription: use: when\n---\nx\n");
+    let run = home.airlock(&["agents", "--format", "json"]).exits(0);
+    assert!(run.stderr.contains("broken.md") && run.stderr.contains("line 2"), "{}", run.stderr);
+    let agents: Vec<Value> = serde_json::from_str(&run.stdout).expect("a list");
+    let names: Vec<&str> = agents.iter().filter_map(|a| a["name"].as_str()).collect();
+    assert_eq!(names, ["build", "plan", "general", "explore", "minimal", "reviewer"]);
+    let reviewer = &agents[5];
+    assert_eq!((&reviewer["mode"], &reviewer["tools"]), (&json!("subagent"), &json!(["read", "grep"])));
+    assert!(reviewer["source"].as_str().is_some_and(|s| s.ends_with(".claude/agents/reviewer.md")), "{reviewer}");
+    assert_eq!(agents[0]["source"], "built in");
+}
