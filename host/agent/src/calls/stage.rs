@@ -89,12 +89,6 @@ impl From<Refused> for Settled {
     }
 }
 
-impl Settled {
-    fn failed(kind: FailureKind, message: impl Into<String>) -> Self {
-        Refused::from(ToolFailure::new(kind, message)).into()
-    }
-}
-
 impl Refused {
     /// The mark that the call will have once it is stored.
     pub(crate) fn mark(&self, call: &ModelCall) -> CallMark {
