@@ -62,8 +62,17 @@ impl Drafting<'_> {
         self.message(std::iter::once(PartBody::Text(word)).chain(rule).collect())
     }
 
+    /// As [`Drafting::note`], under an id that was written down before.
+    pub(crate) fn note_as(&self, id: MessageId, said: String) -> WithParts {
+        let (info, parts) = self.message_as(id, vec![text(said, true)]);
+        WithParts { info, parts }
+    }
+
     fn message(&self, bodies: Vec<PartBody>) -> (Message, Vec<Part>) {
-        let id = MessageId::new();
+        self.message_as(MessageId::new(), bodies)
+    }
+
+    fn message_as(&self, id: MessageId, bodies: Vec<PartBody>) -> (Message, Vec<Part>) {
         let session = &self.session.id;
         let part = |body| Part { id: PartId::new(), session_id: session.clone(), message_id: id.clone(), body };
         let parts = bodies.into_iter().map(part).collect();

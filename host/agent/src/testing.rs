@@ -6,6 +6,7 @@ pub(crate) mod provider;
 pub(crate) mod stage;
 pub(crate) mod store;
 pub(crate) mod tools;
+pub(crate) mod undo;
 
 use model::budget::Tokens;
 use model::id::SessionId;

@@ -113,7 +113,7 @@ impl Transcript {
 }
 
 /// Nothing in it is a person's word.
-fn is_synthetic(message: &WithParts) -> bool {
+pub(crate) fn is_synthetic(message: &WithParts) -> bool {
     let is_hosts = |p: &Part| match &p.body {
         PartBody::Text(t) => t.synthetic,
         PartBody::Compaction(_) => true,

@@ -3,6 +3,7 @@
 use crate::config::ConfigError;
 use crate::tui::clean::clean_for;
 use agent::AgentError;
+use agent::journal::UndoError;
 use model::budget::Limit;
 use model::event::{Ending, RunOutcome};
 use model::provider::{FailureKind, ProviderFailure};
@@ -122,6 +123,16 @@ impl From<AgentError> for Report {
             AgentError::Store(error) => error.into(),
             // These say what to do next themselves.
             AgentError::NothingToAnswer(_) | AgentError::Schema(_) => Self::usage(error.to_string(), ""),
+        }
+    }
+}
+
+impl From<UndoError> for Report {
+    fn from(error: UndoError) -> Self {
+        match error {
+            UndoError::Store(error) => error.into(),
+            error if error.is_usage() => Self::usage(error.to_string(), error.next()),
+            error => Self::new(Exit::Failed, error.to_string(), error.next()),
         }
     }
 }

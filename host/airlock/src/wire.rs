@@ -12,6 +12,7 @@ use crate::report::Report;
 use crate::tui::Screen;
 use crate::tui::asker::{Nobody, Person, Ready};
 use agent::gate::{GateOptions, Gatekeeper};
+use agent::journal::Rewinder;
 use agent::{Agent, Clock, Job, Ports, RetryPolicy, Roster};
 use model::event::EventSink;
 use model::hook::{Hooks, NoHooks};
@@ -20,6 +21,7 @@ use model::profile::Profile;
 use model::provider::{Mind, Minds, Model, ModelRef, Provider};
 use model::session::Session;
 use model::store::{Store, StoreError};
+use model::undo::Disk;
 use runtime::{ProviderConfig, Runtime, RuntimeError, RuntimeOptions, Secret};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -232,6 +234,18 @@ pub async fn gate(
     let approvals = rooms.ledger.approvals(&ground.place.worktree).await?;
     let options = GateOptions { policy, approvals, home: ground.paths.home.clone() };
     Ok(Gatekeeper::new(options, rooms.ledger.clone(), asker, sink))
+}
+
+/// Undo on this ledger and the real disk.
+#[must_use]
+pub fn rewinder(ledger: Arc<Ledger>) -> Rewinder {
+    Rewinder { ledger, disk: disk(), clock: Arc::new(SystemClock) }
+}
+
+/// The disk as undo sees it.
+#[must_use]
+pub fn disk() -> Arc<dyn Disk> {
+    Arc::new(runtime::caps::fs::Restorer)
 }
 
 struct SystemClock;

@@ -59,7 +59,8 @@ pub struct Entry {
 }
 
 /// Number of an entry in the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct EntryId(pub i64);
 
 /// A file as a session last saw or left it. Times are nanoseconds; the change time cannot be set by a program, so an equal

@@ -1,7 +1,7 @@
 //! What every room of the host agrees on: data, pure decisions and the ports. No I/O happens here.
 //!
 //! The ports ([`provider::Provider`], [`tool::Tools`], [`hook::Hooks`], [`store::Store`], [`permission::Gate`],
-//! [`journal::Journal`]) are implemented by rooms that do not know each other; only the binary's wiring knows them all.
+//! [`journal::Journal`], [`undo::UndoLedger`], [`undo::Disk`]) are implemented by rooms that do not know each other; only the binary's wiring knows them all.
 
 pub mod budget;
 pub mod event;
@@ -20,4 +20,5 @@ pub mod session;
 pub mod store;
 pub mod tool;
 pub mod tool_state;
+pub mod undo;
 pub mod wildcard;

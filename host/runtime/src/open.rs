@@ -2,6 +2,7 @@
 
 use crate::caps::Private;
 use crate::caps::process::Sandbox;
+use crate::caps::scan::{Scanner, Watch};
 use crate::conversation::Shelf;
 use crate::engine::EngineKind;
 use crate::error::RuntimeError;
@@ -44,6 +45,7 @@ pub struct Runtime {
     data_dir: PathBuf,
     require_sandbox: bool,
     private: Arc<Private>,
+    scanner: Arc<Scanner>,
 }
 
 impl Runtime {
@@ -63,7 +65,8 @@ impl Runtime {
         let readable = data_dir.canonicalize().ok().map(|d| d.join("outputs"));
         let private = Arc::new(Private { folders, readable });
         let shelf = Shelf::new(EngineKind::Codec.resting().into());
-        Ok(Arc::new(Self { loader, library, acting, codecs, shelf, data_dir, require_sandbox, private }))
+        let scanner = Arc::default();
+        Ok(Arc::new(Self { loader, library, acting, codecs, shelf, data_dir, require_sandbox, private, scanner }))
     }
 
     /// The tools of all components, judged by `gate`, their writes noted in `journal`.
@@ -158,6 +161,8 @@ impl Runtime {
         let mut sandbox = Sandbox::new(worktree, &self.data_dir.join("outputs"));
         sandbox.hidden.clone_from(&self.private.folders);
         sandbox.require = self.require_sandbox;
+        let hidden = self.private.folders.clone();
+        sandbox.watch = Some(Arc::new(Watch::new(self.scanner.clone(), sandbox.writable.clone(), hidden)));
         sandbox
     }
 

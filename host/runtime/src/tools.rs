@@ -6,19 +6,23 @@ use crate::fault::Fault;
 use crate::instance::Call;
 use crate::open::Runtime;
 use crate::registry::Plugin;
-use crate::state::Setup;
+use crate::state::{CallState, Setup};
 use crate::v0_1::{RawOutput, cut};
 use async_trait::async_trait;
 use model::fault::FailureKind;
 use model::journal::Journal;
 use model::permission::{Actor, Gate};
 use model::tool::{ProgressSink, ToolCall, ToolFailure, ToolOutput, ToolSpec, Tools};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use wasmtime::component::ResourceTable;
 
 /// Bytes of what a crashed tool printed that the model gets to read.
 const EXPLANATION: usize = 2 << 10;
+/// Key of what a call's programs changed on the disk, and of what is not known of it.
+const SCAN: &str = "scan";
 
 pub struct ToolSet {
     runtime: Arc<Runtime>,
@@ -104,6 +108,8 @@ impl Job {
         let given = call.run(&self.cancel, async |store| tool.call(store, &self.call).await).await;
         let outcome = self.judge(given, call.bounds.output);
         call.store.data_mut().files.settle(outcome.is_ok()).await;
+        let scan = look_after(call.store.data_mut(), &funnel).await;
+        let outcome = outcome.map(|output| with_scan(output, scan));
         outcome.map_err(|failure| because(failure, &funnel))
     }
 
@@ -152,6 +158,19 @@ impl Job {
             sandbox: Arc::new(self.runtime.sandbox(&self.call.worktree)),
         }
     }
+}
+
+/// Ends the call's programs and journals what they changed.
+async fn look_after(state: &mut CallState, funnel: &Funnel) -> Option<Value> {
+    let watch = state.sandbox.watch.clone()?;
+    // Whatever the guest still holds goes, and a program that goes is dead.
+    state.table = ResourceTable::new();
+    watch.after(funnel, state.files.own()).await
+}
+
+fn with_scan(mut output: ToolOutput, scan: Option<Value>) -> ToolOutput {
+    output.metadata.extend(scan.map(|scan| (SCAN.to_owned(), scan)));
+    output
 }
 
 /// A call that fails after an act was refused fails for that reason; the guest only saw an error code.

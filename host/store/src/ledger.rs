@@ -1,10 +1,11 @@
 //! The ledger as the rest of the host sees it.
 
 use crate::connection::{Attempt, open_reader, prepare};
+use crate::query::PartRow;
 use crate::writer::Writer;
 use crate::{claims, inbox, outputs, query};
 use async_trait::async_trait;
-use model::id::{MessageId, SessionId};
+use model::id::{MessageId, PartId, SessionId};
 use model::message::{Part, WithParts};
 use model::permission::Rule;
 use model::session::{Session, SessionSummary};
@@ -15,9 +16,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Records that are worth a thread of their own.
+const SHARE: usize = 1000;
+
 /// The ledger below one data folder: `airlock.db`, `outputs/`, `locks/`.
 pub struct Ledger {
-    data_dir: PathBuf,
+    pub(crate) data_dir: PathBuf,
     path: PathBuf,
     writer: Writer,
     reader: Arc<Mutex<Connection>>,
@@ -61,13 +65,42 @@ impl Ledger {
         serde_json::from_str(text).map_err(|e| Attempt { what: "read a record", path: &self.path }.json(&e))
     }
 
-    /// Parts by message, each list in the ledger's order.
-    fn group(&self, rows: Vec<(String, String)>) -> Result<HashMap<String, Vec<Part>>, StoreError> {
-        let mut parts: HashMap<String, Vec<Part>> = HashMap::new();
-        for (message, data) in rows {
-            parts.entry(message).or_default().push(self.parse(&data)?);
+    /// Parts by message, each list in the ledger's order. A long history is parsed by all cores.
+    pub(crate) fn group(
+        &self,
+        session: &SessionId,
+        rows: &[PartRow],
+    ) -> Result<HashMap<MessageId, Vec<Part>>, StoreError> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = rows.len().div_ceil(cores).max(SHARE);
+        let parse = |rows: &[PartRow]| rows.iter().map(|row| self.part(session, row)).collect::<Result<Vec<_>, _>>();
+        let shares = std::thread::scope(|scope| {
+            let shares: Vec<_> = rows.chunks(share).map(|rows| scope.spawn(move || parse(rows))).collect();
+            shares
+                .into_iter()
+                .map(|share| share.join().unwrap_or_else(|_| Err(self.broke_off())))
+                .collect::<Result<Vec<_>, _>>()
+        })?;
+        let mut parts: HashMap<MessageId, Vec<Part>> = HashMap::with_capacity(rows.len());
+        for part in shares.into_iter().flatten() {
+            parts.entry(part.message_id.clone()).or_default().push(part);
         }
         Ok(parts)
+    }
+
+    fn broke_off(&self) -> StoreError {
+        StoreError::Failed { attempt: "read a record", path: self.path.clone(), why: "its reading broke off".into() }
+    }
+
+    /// The ids stand in columns of their own: only the body is parsed, which is far the cheaper way.
+    fn part(&self, session: &SessionId, row: &PartRow) -> Result<Part, StoreError> {
+        let ids = PartId::parse(&row.id).zip(MessageId::parse(&row.message));
+        match ids {
+            Some((id, message_id)) => {
+                Ok(Part { id, session_id: session.clone(), message_id, body: self.parse(&row.data)? })
+            }
+            None => self.parse(&row.data),
+        }
     }
 }
 
@@ -109,12 +142,11 @@ impl Store for Ledger {
         let wanted = id.clone();
         let read = move |db: &Connection| Ok((query::messages(db, &wanted)?, query::parts(db, &wanted)?));
         let (messages, rows) = self.read("read the history", read).await?;
-        let mut parts = self.group(rows)?;
+        let mut parts = self.group(id, &rows)?;
         let mut history = Vec::with_capacity(messages.len());
         for data in messages {
             let info: model::message::Message = self.parse(&data)?;
-            let id: &MessageId = info.id();
-            let parts = parts.remove(id.as_str()).unwrap_or_default();
+            let parts = parts.remove(info.id()).unwrap_or_default();
             history.push(WithParts { info, parts });
         }
         Ok(history)

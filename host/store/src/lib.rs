@@ -5,12 +5,17 @@
 
 mod claims;
 mod connection;
+mod fork;
 mod inbox;
 mod journal;
 mod ledger;
 mod migrate;
 mod outputs;
 mod query;
+mod retention;
+mod undo;
 mod writer;
 
+pub use fork::{Raw, Renames, rename};
 pub use ledger::Ledger;
+pub use retention::{Retention, Tidied};

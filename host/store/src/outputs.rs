@@ -18,7 +18,7 @@ pub(crate) fn keep(folder: &Path, text: &str) -> std::io::Result<PathBuf> {
 }
 
 /// Removes what is older than a week. What cannot be removed is left: the next sweep tries again.
-fn sweep(folder: &Path, now: SystemTime) {
+pub(crate) fn sweep(folder: &Path, now: SystemTime) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|m| now.duration_since(m).ok());

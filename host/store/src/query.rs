@@ -75,10 +75,17 @@ pub(crate) fn messages(db: &Connection, id: &SessionId) -> rusqlite::Result<Vec<
     q.query_map([id.as_str()], |r| r.get(0))?.collect()
 }
 
-/// Parts of a session in order, each with the id of its message.
-pub(crate) fn parts(db: &Connection, id: &SessionId) -> rusqlite::Result<Vec<(String, String)>> {
-    let mut q = db.prepare_cached("SELECT message_id, data FROM part WHERE session_id = ?1 ORDER BY seq")?;
-    q.query_map([id.as_str()], |r| Ok((r.get(0)?, r.get(1)?)))?.collect()
+/// A part as it lies in its row.
+pub(crate) struct PartRow {
+    pub id: String,
+    pub message: String,
+    pub data: String,
+}
+
+/// Parts of a session in order.
+pub(crate) fn parts(db: &Connection, id: &SessionId) -> rusqlite::Result<Vec<PartRow>> {
+    let mut q = db.prepare_cached("SELECT id, message_id, data FROM part WHERE session_id = ?1 ORDER BY seq")?;
+    q.query_map([id.as_str()], |r| Ok(PartRow { id: r.get(0)?, message: r.get(1)?, data: r.get(2)? }))?.collect()
 }
 
 /// A session and all that descend from it, itself first.

@@ -92,7 +92,9 @@ CREATE TABLE undo (
   session_id TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
   -- applying → done → returning → redone; applying → returning as well.
   state      TEXT NOT NULL,
-  data       TEXT NOT NULL
+  data       TEXT NOT NULL,
+  -- Steps that are known to be in place.
+  done       INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX undo_by_session ON undo (session_id, seq);
 

@@ -76,6 +76,11 @@ fn in_force(ground: &Ground) -> Value {
             "preserve_recent_tokens": c.compaction.preserve_recent_tokens,
             "reserved": c.compaction.reserved,
         },
+        "storage": {
+            "keep_days": c.storage.keep_days,
+            "max_sessions": c.storage.max_sessions,
+            "journal_bytes": c.storage.journal_bytes,
+        },
         "hooks": c.hooks,
         "secrets": c.secrets.iter().map(|(n, s)| (n.clone(), json!({
             "from": source(&s.source), "hosts": s.hosts,

@@ -1,6 +1,6 @@
 //! `airlock run`: one task, from its prompt to its result.
 
-use super::session::parse_id;
+use super::session::{diff::Patch, fork, parse_id};
 use super::{Format, Ground, Permits, say};
 use crate::config::choice::Choice;
 use crate::config::{Origin, Overrides, agents};
@@ -9,6 +9,7 @@ use crate::report::{self, Exit, Report};
 use crate::tui::{Eyes, Screen};
 use crate::wire::{self, Rooms};
 use crate::{attach, instructions, signals};
+use agent::journal::UndoError;
 use agent::{Job, Prompt, RunOptions};
 use clap::Args;
 use model::budget::{Limits, Tokens};
@@ -42,7 +43,7 @@ pub struct RunArgs {
     #[arg(short, long = "continue")]
     continue_last: bool,
     /// Work on a copy of the session
-    #[arg(long, hide = true)]
+    #[arg(long)]
     fork: bool,
     /// Work in this folder
     #[arg(long, value_name = "DIR")]
@@ -79,6 +80,9 @@ pub struct RunArgs {
     /// The session's title
     #[arg(long, value_name = "T")]
     title: Option<String>,
+    /// Where the run fails, leave what the session changed here, as a patch
+    #[arg(long, value_name = "FILE")]
+    on_error_patch: Option<PathBuf>,
     /// Refuse to run programs without the OS sandbox
     #[arg(long)]
     require_sandbox: bool,
@@ -125,8 +129,8 @@ impl RunArgs {
 
 /// Runs, prints, and says with which code to leave.
 pub async fn main(args: &RunArgs) -> Result<Exit, Report> {
-    if args.fork {
-        return Err(Report::not_yet("`airlock run --fork`"));
+    if args.fork && !args.goes_on() {
+        return Err(Report::usage("there is no session to copy", "Name it with --session, or use --continue."));
     }
     let ground = args.ground(args.dir.as_deref())?;
     ground.print_notices();
@@ -160,12 +164,27 @@ async fn find_session(args: &RunArgs, ground: Ground, rooms: &Rooms) -> Result<(
     } else {
         None
     };
+    let found = match found {
+        Some(old) if args.fork => Some(fork::fork(&rooms.ledger, &old, None).await?),
+        found => found,
+    };
+    if let Some(session) = &found {
+        whole(session, rooms).await?;
+    }
     let moved = found.as_ref().filter(|s| args.dir.is_none() && s.directory != ground.place.directory);
     let ground = match moved {
         Some(session) => args.ground(Some(&session.directory))?,
         None => ground,
     };
     Ok((ground, found))
+}
+
+/// A session whose files stand half before and half after an undo is not worked on.
+async fn whole(session: &Session, rooms: &Rooms) -> Result<(), Report> {
+    match wire::rewinder(rooms.ledger.clone()).half_done(&session.id).await? {
+        Some(_) => Err(UndoError::HalfDone(session.id.clone()).into()),
+        None => Ok(()),
+    }
 }
 
 async fn latest(ground: &Ground, rooms: &Rooms) -> Result<Session, Report> {
@@ -275,9 +294,29 @@ async fn drive(args: &RunArgs, ground: &Ground, rooms: &Rooms, mind: Mind, job: 
     let cancel = signals::cancel_on_interrupt();
     let outcome = match agent::run(job, &ports, cancel).await {
         Ok(outcome) => outcome,
-        Err(error) => return Err(broke_off(&shown, &session, error.into())),
+        Err(error) => {
+            leave_patch(args, rooms, &session).await;
+            return Err(broke_off(&shown, &session, error.into()));
+        }
     };
+    // What the bounds of the ledger ask for is no part of the run's own success.
+    if let Err(why) = rooms.ledger.keep_tidy(ground.config.storage, wire::now_ms()).await {
+        say(&format!("the ledger was not brought within its bounds: {why}"));
+    }
+    if !matches!(outcome.ending, Ending::Done) {
+        leave_patch(args, rooms, &session).await;
+    }
     Ok(tell(&shown, &session, &model, &outcome))
+}
+
+/// The run failed: what was changed is not to be looked for. A patch that fails too says so and hides nothing.
+async fn leave_patch(args: &RunArgs, rooms: &Rooms, session: &SessionId) {
+    let Some(file) = &args.on_error_patch else { return };
+    let left = async { Patch::of(rooms.ledger.clone(), session).await?.write_to(file).await };
+    match left.await {
+        Ok(()) => say(&format!("what the session changed is in {}", file.display())),
+        Err(report) => report.print(),
+    }
 }
 
 /// A run that could not go on. Programs get their last lines all the same; the sentence for people is the error's own.

@@ -1,6 +1,11 @@
-//! `airlock session list|show|export|delete`.
+//! `airlock session …`: look at sessions, take work back, copy, export, import and delete them.
 
-use super::{Format, columns, inbox, print_foreign, print_json};
+pub mod diff;
+pub mod fork;
+mod import;
+mod undo;
+
+use super::{Format, columns, inbox, print, print_foreign, print_json};
 use crate::config::paths::Paths;
 use crate::report::Report;
 use clap::{Args, Subcommand};
@@ -25,8 +30,18 @@ pub enum SessionCommand {
     List(ListArgs),
     /// Show a session as a person reads it
     Show(OneArgs),
+    /// Take back what the agent did: files, talk, or both
+    Undo(undo::UndoArgs),
+    /// Put back what was taken back last
+    Redo(undo::RedoArgs),
+    /// Show what a session changed, as a patch
+    Diff(diff::DiffArgs),
+    /// Copy a session, whole or up to a message
+    Fork(fork::ForkArgs),
     /// Print a whole session as JSON
     Export(OneArgs),
+    /// Read an export into the ledger
+    Import(import::ImportArgs),
     /// Delete a session with all its messages
     Delete(OneArgs),
     /// Hand a message to a session, also while a run works on it
@@ -55,18 +70,20 @@ pub struct OneArgs {
     format: Format,
 }
 
-/// Parts of the interface that come later.
-const LATER: &[&str] = &["import", "fork", "undo", "redo"];
-
 pub async fn main(command: &SessionCommand) -> Result<(), Report> {
     match command {
         SessionCommand::List(args) => list(args).await,
         SessionCommand::Show(args) => show(args).await,
+        SessionCommand::Undo(args) => undo::undo(args).await,
+        SessionCommand::Redo(args) => undo::redo(args).await,
+        SessionCommand::Diff(args) => diff::main(args).await,
+        SessionCommand::Fork(args) => fork::main(args).await,
+        SessionCommand::Import(args) => import::main(args).await,
         SessionCommand::Export(args) => export(args).await,
         SessionCommand::Delete(args) => delete(args).await,
         SessionCommand::Send(args) => inbox::send(args).await,
         SessionCommand::Inbox(args) => inbox::inbox(args).await,
-        SessionCommand::Other(words) => Err(other("session", words, LATER)),
+        SessionCommand::Other(words) => Err(other("session", words, &[])),
     }
 }
 
@@ -132,8 +149,19 @@ async fn show(args: &OneArgs) -> Result<(), Report> {
 }
 
 async fn export(args: &OneArgs) -> Result<(), Report> {
-    let (info, messages) = load(&args.id).await?;
-    print_json(&json!({ "info": info, "messages": messages }))
+    let id = parse_id(&args.id)?;
+    let ledger = ledger().await?;
+    let info = ledger.session(&id).await?;
+    print(&format!("{{\"info\":{},\"messages\":[", json!(info)))?;
+    let mut between = "";
+    let each = |raw: store::Raw| {
+        let message = format!("{between}{{\"info\":{},\"parts\":[{}]}}", raw.info, raw.parts.join(","));
+        between = ",";
+        print(&message)
+    };
+    // A page at a time: a session may be larger than the memory.
+    ledger.pages(&id, each).await??;
+    print("]}\n")
 }
 
 async fn delete(args: &OneArgs) -> Result<(), Report> {
@@ -188,9 +216,9 @@ mod tests {
     #[test]
     fn what_comes_later_says_so() {
         let words = |w: &str| vec![w.to_owned()];
-        assert!(other("session", &words("fork"), LATER).what.contains("not there yet"));
-        assert!(other("session", &words("frok"), LATER).what.contains("there is no"));
-        assert_eq!(other("session", &words("fork"), LATER).exit.code(), 2);
+        assert!(other("session", &words("fork"), &["fork"]).what.contains("not there yet"));
+        assert!(other("session", &words("frok"), &["fork"]).what.contains("there is no"));
+        assert_eq!(other("session", &words("fork"), &[]).exit.code(), 2);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use store::Retention;
 use toml::de::DeValue;
 
 /// What one file says; everything is optional.
@@ -31,6 +32,7 @@ pub struct FileConfig {
     pub compaction: Option<CompactionOptions>,
     pub hooks: Option<Vec<String>>,
     pub secrets: IndexMap<String, SecretEntry>,
+    pub storage: Option<Retention>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -112,6 +114,7 @@ const ROOT: &[&str] = &[
     "compaction",
     "hooks",
     "secrets",
+    "storage",
 ];
 const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options"];
 const MODEL: &[&str] = &["id", "name", "context", "output", "price", "tools", "reasoning", "images"];
@@ -148,6 +151,7 @@ impl FileConfig {
             compaction: root.read("compaction", compaction::read)?,
             hooks: root.read("hooks", Node::texts)?,
             secrets: named(root, "secrets", |n| secret(n, home))?,
+            storage: root.read("storage", super::storage::read)?,
         })
     }
 }

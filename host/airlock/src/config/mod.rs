@@ -16,6 +16,7 @@ pub mod providers;
 mod read;
 pub mod resolve;
 pub mod rules;
+mod storage;
 
 pub use error::ConfigError;
 pub use read::nearest;
@@ -30,6 +31,7 @@ use model::provider::ModelRef;
 use paths::{Paths, Place};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use store::Retention;
 
 /// Who said so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +92,7 @@ pub struct Config {
     /// Run in this order.
     pub hooks: Vec<String>,
     pub secrets: IndexMap<String, SecretEntry>,
+    pub storage: Retention,
     /// `permission.continue`.
     pub go_on: bool,
     /// Rules of the files, least specific first.
@@ -150,6 +153,7 @@ impl Config {
             compaction: user.compaction.unwrap_or_default(),
             hooks: user.hooks.unwrap_or_default(),
             secrets: user.secrets,
+            storage: user.storage.unwrap_or_default(),
             go_on: user.permissions.go_on.unwrap_or(false),
             layers: layer(&user.path, Reach::Full, user.permissions.rules).into_iter().collect(),
             // Denials last: of two flags that meet, the stricter one stands.
@@ -244,6 +248,7 @@ fn widening(file: &FileConfig) -> Vec<&'static str> {
         told(!file.agents.is_empty(), "agents"),
         told(file.hooks.is_some(), "hooks"),
         told(!file.secrets.is_empty(), "secrets"),
+        told(file.storage.is_some(), "storage"),
     ]
     .into_iter()
     .flatten()

@@ -13,13 +13,18 @@ mod entry;
 mod handle;
 mod image;
 mod open;
+mod restore;
 mod subtree;
 #[cfg(test)]
 mod tests;
 
 use super::{Funnel, Refused};
 use changes::Changes;
+pub use restore::Restorer;
+pub(crate) use restore::image_at;
 use rustix::io::Errno;
+use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use wasmtime::component::{HasData, Linker, Resource, ResourceTableError};
 use wasmtime_wasi::filesystem::{Descriptor, Dir, WasiFilesystemCtxView};
@@ -37,6 +42,12 @@ impl State {
     #[must_use]
     pub fn new(funnel: Arc<Funnel>) -> Self {
         Self { changes: Changes::new(Arc::clone(&funnel)), funnel }
+    }
+
+    /// Real paths that the call changed itself.
+    #[must_use]
+    pub fn own(&self) -> &HashSet<PathBuf> {
+        self.changes.own()
     }
 
     /// Ends the call: notes what stands now in files that were left open, and if the call went well (`ok`) marks the files that

@@ -4,6 +4,7 @@
 
 pub mod fs;
 pub mod process;
+pub mod scan;
 
 use model::fault::FailureKind;
 use model::grant::{CallGrant, Coverage};

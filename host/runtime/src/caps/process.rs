@@ -146,6 +146,9 @@ pub async fn spawn(funnel: &Funnel, sandbox: &Sandbox, command: Command) -> Resu
              `--require-sandbox`."
         )));
     }
+    if let Some(watch) = &sandbox.watch {
+        watch.before().await;
+    }
     start(sandbox, command, level::walls())
 }
 

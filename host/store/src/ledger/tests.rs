@@ -34,7 +34,7 @@ pub(crate) fn message(s: &Session) -> Message {
     })
 }
 
-fn text(m: &Message, text: &str) -> Part {
+pub(crate) fn text(m: &Message, text: &str) -> Part {
     Part {
         id: PartId::new(),
         session_id: m.session().clone(),
@@ -43,7 +43,7 @@ fn text(m: &Message, text: &str) -> Part {
     }
 }
 
-fn entry(s: &Session, hash: &str) -> Entry {
+pub(crate) fn entry(s: &Session, hash: &str) -> Entry {
     Entry {
         session: s.id.clone(),
         message: MessageId::new(),
@@ -56,7 +56,7 @@ fn entry(s: &Session, hash: &str) -> Entry {
     }
 }
 
-async fn count(ledger: &Ledger, sql: &'static str) -> i64 {
+pub(crate) async fn count(ledger: &Ledger, sql: &'static str) -> i64 {
     ledger.read("count", move |db| db.query_row(sql, [], |r| r.get(0))).await.unwrap()
 }
 

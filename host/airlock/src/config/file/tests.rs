@@ -129,6 +129,9 @@ fn what_is_wrong_is_named_with_its_line() {
         ("[agents.x]\nmode = \"second\"", 2, &["agents.x.mode", "subagent"]),
         ("[agents.x]\ntemperature = 3.5", 2, &["agents.x.temperature", "3.5"]),
         ("[secrets.x]\nenv = \"A\"", 1, &["secrets.x.hosts", "missing"]),
+        ("[storage]\nkeep_days = 0", 2, &["storage.keep_days", "keep nothing"]),
+        ("[storage]\njournal_bytes = \"much\"", 2, &["storage.journal_bytes", "much", "MiB"]),
+        ("[storage]\nkeep = 1", 2, &["keep", "keep_days"]),
         ("hooks = \"redact\"", 1, &["hooks", "list"]),
         ("a = 1\nb = = 2", 2, &["c.toml"]),
     ] {
@@ -140,4 +143,16 @@ fn what_is_wrong_is_named_with_its_line() {
         }
         assert!(!told.contains("sk-123"), "a key is never repeated");
     }
+}
+
+#[test]
+fn storage_is_bounded_by_what_is_said() {
+    let check = |text: &str, keep_days, max_sessions, journal_bytes| {
+        let storage = parse_text(&format!("[storage]\n{text}")).unwrap().storage;
+        assert_eq!(storage, Some(Retention { keep_days, max_sessions, journal_bytes }), "{text}");
+    };
+    check("", None, None, 1 << 30);
+    check("keep_days = 30\nmax_sessions = 100", Some(30), Some(100), 1 << 30);
+    check("journal_bytes = 1_000", None, None, 1000);
+    check("journal_bytes = \"512MiB\"", None, None, 512 << 20);
 }

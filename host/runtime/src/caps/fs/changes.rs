@@ -148,6 +148,10 @@ impl Changes {
         }
     }
 
+    pub(super) fn own(&self) -> &HashSet<PathBuf> {
+        &self.own
+    }
+
     pub(super) fn write(&mut self, writing: Writing) {
         self.own.insert(writing.path.clone());
         self.writing.push(writing);

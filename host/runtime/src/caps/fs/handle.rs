@@ -94,6 +94,11 @@ impl Handle {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
 
+    /// How many names it has.
+    pub(super) fn names(&self) -> u64 {
+        self.stat.st_nlink
+    }
+
     /// Permission bits.
     pub(super) fn mode(&self) -> u32 {
         self.stat.st_mode & 0o7777

@@ -43,6 +43,21 @@ pub(super) async fn take_entry(funnel: &Funnel, entry: Option<&Handle>) -> Resul
     }
 }
 
+/// As [`take`], without keeping anything: `kept` says here that the content could be read.
+pub(super) fn bare(handle: &Handle) -> rustix::io::Result<Image> {
+    Ok(match handle.kind() {
+        Kind::File => {
+            let size = handle.size();
+            let read = handle.open(OFlags::RDONLY).map_err(io::Error::from).and_then(|file| hash_only(file, size));
+            let digest = read.unwrap_or(Digest { size, ..Digest::default() });
+            Image::File { kept: !digest.hash.is_empty(), hash: digest.hash, size: digest.size, mode: handle.mode() }
+        }
+        Kind::Folder => Image::Folder,
+        Kind::Link => Image::Link { target: handle.target()? },
+        Kind::Special => Image::Special,
+    })
+}
+
 async fn of_file(funnel: &Funnel, handle: &Handle) -> Result<Image, Failure> {
     let digest = digest_of(handle).await;
     let kept = digest.content.is_some();
@@ -76,6 +91,15 @@ async fn digest_of(handle: &Handle) -> Digest {
         tokio::task::spawn_blocking(move || digest(file, size)).await.unwrap_or_else(|e| Err(io::Error::other(e)))
     };
     digest.unwrap_or(unread)
+}
+
+/// The hash of a content that is not to be kept.
+fn hash_only(file: File, size: u64) -> io::Result<Digest> {
+    let mut hasher = blake3::Hasher::new();
+    let read = io::copy(&mut file.take(HASH + 1), &mut hasher)?;
+    let whole = read <= HASH && size <= HASH;
+    let hash = if whole { hasher.finalize().to_hex().to_string() } else { String::new() };
+    Ok(Digest { hash, size: read.max(size), content: None })
 }
 
 /// Reads a content once, in pieces, so that a large one is never in memory. It may grow meanwhile: the caps hold for what is

@@ -19,15 +19,17 @@ use super::SpawnError;
 use super::confine::c_path;
 use super::level::Walls;
 use super::space::Space;
+use crate::caps::scan::Watch;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetError, Scope,
 };
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The walls around the programs of a session.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Sandbox {
     /// Folders that programs may change: the workspace.
     pub writable: Vec<PathBuf>,
@@ -41,6 +43,8 @@ pub struct Sandbox {
     pub home: Option<PathBuf>,
     /// Refuse to run where the level is below [`Level::Strong`](super::Level::Strong).
     pub require: bool,
+    /// Looks at the writable folders before the first program starts, so that what it changes can be taken back.
+    pub watch: Option<Arc<Watch>>,
 }
 
 /// The newest rights that are asked for; an older kernel enforces those that it knows.
@@ -151,6 +155,7 @@ impl Sandbox {
             outputs: outputs.into(),
             home: std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
             require: false,
+            watch: None,
         }
     }
 
