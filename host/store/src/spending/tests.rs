@@ -43,6 +43,7 @@ fn asked(session: &Session, agent: &str, model: &str, costs: &[&str]) -> Vec<Cha
         tokens: Tokens::default(),
         finish: None,
         error: None,
+        summary: false,
     };
     let part = |cost: &&str| {
         let cost = cost.parse().unwrap();
