@@ -43,8 +43,8 @@ pub async fn main(args: &ModelsArgs) -> Result<(), Report> {
         .unwrap_or_else(|| choice::after_looking(&answers));
     // An adapter that is not there has nothing to say; the run that needs it tells why.
     let infos = |adapter: &str| runtime.provider_info(adapter).ok();
-    let sight = Sight { config: &ground.config, keys: &ground.keys, infos: &infos };
-    let lines: Vec<Line> = sight.lines(key, &answers).into_iter().filter(|l| args.all || l.ready).collect();
+    let sight = Sight { config: &ground.config, keys: &ground.keys, infos: &infos, all: args.all };
+    let lines = sight.lines(key, &answers);
     match args.listing.format {
         Format::Json => lines.iter().try_for_each(|l| print_json(&as_json(l, &chosen))),
         Format::Text => print_foreign(&columns(&lines.iter().map(|l| row(l, &chosen)).collect::<Vec<_>>())),
@@ -75,6 +75,8 @@ struct Sight<'a> {
     config: &'a Config,
     keys: &'a Keys,
     infos: &'a dyn Fn(&str) -> Option<ProviderInfo>,
+    /// Those, too, that are not ready. An adapter that nobody has a key for is not even asked.
+    all: bool,
 }
 
 impl Sight<'_> {
@@ -82,7 +84,8 @@ impl Sight<'_> {
     fn lines(&self, key: impl Fn(&Known) -> Option<Found>, answers: &[Answer]) -> Vec<Line> {
         let configured = self.config.providers.iter().flat_map(|(name, entry)| self.configured(name, entry));
         let free = |name: &str| !self.config.providers.contains_key(name);
-        let known = KNOWN.iter().filter(|k| free(k.id)).flat_map(|k| self.known(k, key(k)));
+        let known = KNOWN.iter().filter(|k| free(k.id)).map(|k| (k, key(k)));
+        let known = known.filter(|(_, key)| self.all || key.is_some()).flat_map(|(k, key)| self.known(k, key));
         let served = answers.iter().filter(|a| free(a.server.id)).flat_map(|a| {
             let from = format!("port {}", a.server.port);
             a.models.iter().map(move |m| line(a.server.id, Model::unknown(m), from.clone(), true))
@@ -95,6 +98,9 @@ impl Sight<'_> {
     fn configured(&self, name: &str, entry: &ProviderEntry) -> Vec<Line> {
         let kept = self.keys.key(name).is_some();
         let ready = kept || entry.key.as_ref().is_none_or(resolve::is_there);
+        if !ready && !self.all {
+            return Vec::new();
+        }
         let described =
             |models: Vec<Model>| models.into_iter().map(|m| line(name, m, "config".into(), ready)).collect();
         if !entry.models.is_empty() {
@@ -151,7 +157,7 @@ mod tests {
         let file = FileConfig::parse(Path::new("c.toml"), text, None).unwrap();
         let config = Config::merge(file, None, Variables::default(), Overrides::default());
         let answers = [Answer { server: LOCAL[0], models: vec!["q".into()] }];
-        let sight = Sight { config: &config, keys: &Keys::default(), infos: &info };
+        let sight = Sight { config: &config, keys: &Keys::default(), infos: &info, all: true };
         let lines = sight.lines(|k| (k.id == key).then_some(Found::Kept), &answers);
         lines.into_iter().map(|l| (l.name.to_string(), l.model.context, l.ready)).collect()
     }
