@@ -68,12 +68,6 @@ impl Drafting<'_> {
         self.message(std::iter::once(PartBody::Text(word)).chain(rule).collect())
     }
 
-    /// As [`Drafting::note`], under an id that was written down before.
-    pub(crate) fn note_as(&self, id: MessageId, said: String) -> WithParts {
-        let (info, parts) = self.message_as(id, vec![text(said, true)]);
-        WithParts { info, parts }
-    }
-
     fn message(&self, bodies: Vec<PartBody>) -> (Message, Vec<Part>) {
         self.message_as(MessageId::new(), bodies)
     }
