@@ -4,7 +4,7 @@ use super::{Format, Ground, Listing, columns, print_foreign, print_json};
 use crate::config::choice::{self, Answer, Choice, Context};
 use crate::config::file::ProviderEntry;
 use crate::config::keys::{Found, Keys};
-use crate::config::providers::{ADAPTER, KNOWN, Known, OFFLINE, OFFLINE_MODEL};
+use crate::config::providers::{KNOWN, Known, OFFLINE, OFFLINE_MODEL};
 use crate::config::{Config, probe, resolve};
 use crate::report::Report;
 use crate::wire;
@@ -115,7 +115,7 @@ impl Sight<'_> {
             Some(Found::Kept) => "a kept key".into(),
             None => service.variable.to_owned(),
         };
-        let mut models = self.catalogue(ADAPTER, Some(service.base_url));
+        let mut models = self.catalogue(service.adapter, Some(service.base_url));
         if !models.iter().any(|m| m.id == service.model) {
             models.insert(0, Model::unknown(service.model));
         }
@@ -138,7 +138,7 @@ fn line(provider: &str, model: Model, from: String, ready: bool) -> Line {
 mod tests {
     use super::*;
     use crate::config::file::FileConfig;
-    use crate::config::providers::LOCAL;
+    use crate::config::providers::{ADAPTER, LOCAL};
     use crate::config::{Overrides, Variables};
     use std::path::Path;
 
