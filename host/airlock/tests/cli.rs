@@ -68,11 +68,11 @@ fn mistakes_of_usage_leave_with_two() {
     home.check(&["run", "--file", "missing.txt", "x"], 2, &["missing.txt", "--file"]);
     home.check(&["run", "--dir", "missing", "x"], 2, &["missing", "--dir"]);
     home.check(&["run", "--allow", ":", "x"], 2, &["--allow"]);
-    home.check(&["run", "--fork", "x"], 2, &["--fork", "not there yet"]);
+    home.check(&["run", "--fork", "x"], 2, &["no session to copy", "--session"]);
     home.check(&["run", "--temperature", "9", "x"], 2, &["--temperature"]);
     home.check(&["run", "--model", "qwen", "x"], 2, &["provider/model"]);
     home.check(&["run"], 2, &["prompt"]);
-    home.check(&["session", "fork", "ses_1"], 2, &["not there yet"]);
+    home.check(&["session", "fork", "ses_1"], 2, &["ses_1", "session list"]);
     home.check(&["session", "show", "nonsense"], 2, &["nonsense", "session list"]);
     home.check(&["session", "show", "ses_nonsense"], 2, &["ses_nonsense", "session list"]);
     home.check(&["plugin", "add", "x"], 2, &["not there yet"]);
