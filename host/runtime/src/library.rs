@@ -1,6 +1,7 @@
 //! The components that are part of the program. Those whose tools every model is told of are learnt when the library opens; a
 //! model adapter or a hook when somebody names it, so that a first start compiles what it uses and no more.
 
+use crate::anatomy::Anatomy;
 use crate::error::RuntimeError;
 use crate::loader::Loader;
 use crate::once::Once;
@@ -76,6 +77,12 @@ impl Library {
     pub fn with_tools(&self, loader: &Loader) -> Vec<Arc<Plugin>> {
         let at_start = self.entries.iter().filter(|e| e.bundled.learnt == Learnt::AtStart);
         at_start.filter_map(|e| e.recall(loader)).collect()
+    }
+
+    /// Names of those whose exports fit. What a component exports stands in its file: nothing is compiled for this.
+    pub fn names(&self, fits: impl Fn(&Anatomy) -> bool) -> Vec<String> {
+        let of = |e: &&Entry| Anatomy::read(e.bundled.name, e.bundled.bytes).is_ok_and(|anatomy| fits(&anatomy));
+        self.entries.iter().filter(of).map(|e| e.bundled.name.to_owned()).collect()
     }
 
     /// All of them, in their order.

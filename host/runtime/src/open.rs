@@ -10,7 +10,7 @@ use crate::hooks::Chain;
 use crate::library::{Bundled, Library, Notify};
 use crate::loader::Loader;
 use crate::provider::{Adapter, ProviderConfig};
-use crate::registry::{Plugin, PluginInfo, ProviderInfo, Source};
+use crate::registry::{HookPoint, Plugin, PluginInfo, ProviderInfo, Source};
 use crate::tools::ToolSet;
 use model::hook::{Hooks, NoHooks};
 use model::journal::Journal;
@@ -86,7 +86,7 @@ impl Runtime {
         if names.is_empty() {
             return Ok(Arc::new(NoHooks));
         }
-        let find = |name: &String| self.find("hook", name, |p| !p.about.hooks.is_empty());
+        let find = |name: &String| self.find(Role::Hook, name);
         let chain = names.iter().map(find).collect::<Result<_, _>>()?;
         Ok(Arc::new(Chain::new(Arc::clone(self), chain)))
     }
@@ -109,7 +109,7 @@ impl Runtime {
     }
 
     fn adapter(&self, name: &str) -> Result<(Arc<Plugin>, ProviderInfo), RuntimeError> {
-        let plugin = self.find("provider", name, |p| p.about.provider.is_some())?;
+        let plugin = self.find(Role::Adapter, name)?;
         let unknown = || RuntimeError::Unknown { what: "provider", name: name.into(), known: Vec::new() };
         let info = plugin.about.provider.clone().ok_or_else(unknown)?;
         Ok((plugin, info))
@@ -123,6 +123,24 @@ impl Runtime {
         Ok(self.library.all(&self.loader)?.iter().map(|p| p.info()).collect())
     }
 
+    /// Names of all components of the program. Compiles nothing.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.library.names(|_| true)
+    }
+
+    /// Names of those that are model adapters. Compiles nothing.
+    #[must_use]
+    pub fn adapter_names(&self) -> Vec<String> {
+        self.library.names(|a| a.exports("provider"))
+    }
+
+    /// Names of those that are hooks. Compiles nothing.
+    #[must_use]
+    pub fn hook_names(&self) -> Vec<String> {
+        self.library.names(|a| HookPoint::ALL.iter().any(|p| a.exports(p.interface())))
+    }
+
     /// Names of all tools of components. Compiles no adapter and no hook.
     #[must_use]
     pub fn tool_names(&self) -> Vec<String> {
@@ -132,7 +150,7 @@ impl Runtime {
     /// Loads the code of an adapter, so that the first request does not wait for it. To be called in the background: it
     /// instantiates nothing, and what fails here fails again, and is told, when it is used.
     pub fn warm_up_adapter(&self, name: &str) {
-        if let Ok(plugin) = self.find("provider", name, |p| p.about.provider.is_some()) {
+        if let Ok(plugin) = self.find(Role::Adapter, name) {
             let _ = plugin.codec(&self.loader);
         }
     }
@@ -150,7 +168,7 @@ impl Runtime {
     /// # Errors
     /// A file that is no usable component.
     pub fn inspect(&self, file_or_name: &str) -> Result<PluginInfo, RuntimeError> {
-        self.find("plugin", file_or_name, |_| true).map(|p| p.info())
+        self.find(Role::Any, file_or_name).map(|p| p.info())
     }
 
     pub(crate) fn loader(&self) -> &Loader {
@@ -192,24 +210,22 @@ impl Runtime {
     }
 
     /// A component by name; by file where the text looks like one.
-    pub(crate) fn find(
-        &self,
-        what: &'static str,
-        name: &str,
-        fits: impl Fn(&Plugin) -> bool,
-    ) -> Result<Arc<Plugin>, RuntimeError> {
-        if let Some(plugin) = self.library.named(&self.loader, name)?.filter(|p| fits(p)) {
+    fn find(&self, role: Role, name: &str) -> Result<Arc<Plugin>, RuntimeError> {
+        if let Some(plugin) = self.library.named(&self.loader, name)?.filter(|p| role.fits(p)) {
             return Ok(plugin);
         }
         if name.contains('/') || Path::new(name).extension().is_some() {
             let plugin = self.read(Path::new(name))?;
-            if fits(&plugin) {
+            if role.fits(&plugin) {
                 return Ok(plugin);
             }
         }
-        let known =
-            self.library.all(&self.loader)?.into_iter().filter(|p| fits(p)).map(|p| p.source.name.clone()).collect();
-        Err(RuntimeError::Unknown { what, name: name.into(), known })
+        let known = match role {
+            Role::Any => self.names(),
+            Role::Adapter => self.adapter_names(),
+            Role::Hook => self.hook_names(),
+        };
+        Err(RuntimeError::Unknown { what: role.word(), name: name.into(), known })
     }
 
     fn read(&self, path: &Path) -> Result<Arc<Plugin>, RuntimeError> {
@@ -217,6 +233,32 @@ impl Runtime {
         let bytes = read_bounded(path).map_err(unreadable)?;
         let source = Source { name: path.display().to_string(), bundled: false, bytes: Cow::Owned(bytes) };
         Plugin::remembered(&self.loader, source).or_else(|source| Plugin::learn(&self.loader, source)).map(Arc::new)
+    }
+}
+
+/// As what a component is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Any,
+    Adapter,
+    Hook,
+}
+
+impl Role {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Any => "plugin",
+            Self::Adapter => "provider",
+            Self::Hook => "hook",
+        }
+    }
+
+    fn fits(self, plugin: &Plugin) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Adapter => plugin.about.provider.is_some(),
+            Self::Hook => !plugin.about.hooks.is_empty(),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub async fn main(command: &ConfigCommand) -> Result<(), Report> {
 async fn check(args: &Listing) -> Result<(), Report> {
     let ground = Ground::of(args)?;
     ground.print_notices();
-    let known = Known::of(&crate::wire::runtime().await?.plugins()?);
+    let known = Known::of(&*crate::wire::runtime().await?);
     let mut wrong = names::all(&ground.config, &known);
     if let Some(last) = wrong.pop() {
         // Each with its own next step: the last one is the command's own error.

@@ -88,8 +88,7 @@ fn writable(folder: &Path) -> Result<String, String> {
 }
 
 async fn plugins() -> Result<String, Report> {
-    let names: Vec<String> = wire::runtime().await?.plugins()?.into_iter().map(|p| p.name).collect();
-    Ok(names.join(", "))
+    Ok(wire::runtime().await?.names().join(", "))
 }
 
 async fn model(ground: &Ground) -> String {

@@ -167,7 +167,8 @@ async fn call(args: &CallArgs) -> Result<Exit, Report> {
     let rooms = wire::open(&ground.paths, args.require_sandbox).ready().await?;
     ground.check_permissions(&rooms.runtime)?;
     ground.warn_if_wide();
-    let plugin = installed(&rooms.runtime.plugins()?, &args.plugin)?;
+    installed(&rooms.runtime.names(), &args.plugin)?;
+    let plugin = rooms.runtime.inspect(&args.plugin)?;
     let Some(spec) = plugin.tools.iter().find(|t| t.name == args.tool) else {
         let names: Vec<&str> = plugin.tools.iter().map(|t| t.name.as_str()).collect();
         let next =
@@ -180,12 +181,12 @@ async fn call(args: &CallArgs) -> Result<Exit, Report> {
 }
 
 /// Only what is installed is run. A component file can be looked at: its tools are not those that the name would reach.
-fn installed(plugins: &[PluginInfo], name: &str) -> Result<PluginInfo, Report> {
+fn installed(names: &[String], name: &str) -> Result<(), Report> {
     let none = || {
         let what = format!("`{name}` is not installed: only installed components can be called");
         Report::usage(what, "`airlock plugin list` shows them; `airlock plugin inspect FILE` looks at a file.")
     };
-    plugins.iter().find(|p| p.name == name).cloned().ok_or_else(none)
+    if names.iter().any(|n| n == name) { Ok(()) } else { Err(none()) }
 }
 
 async fn judged(

@@ -5,7 +5,7 @@ use super::error::ConfigError;
 use super::{Config, nearest, resolve};
 use model::permission::OF_THE_HOST;
 use model::provider::ModelRef;
-use runtime::PluginInfo;
+use runtime::Runtime;
 
 /// What there is to be named.
 #[derive(Clone, Debug, Default)]
@@ -17,14 +17,8 @@ pub struct Known {
 
 impl Known {
     #[must_use]
-    pub fn of(plugins: &[PluginInfo]) -> Self {
-        let named =
-            |fits: fn(&PluginInfo) -> bool| plugins.iter().filter(|p| fits(p)).map(|p| p.name.clone()).collect();
-        Self {
-            tools: plugins.iter().flat_map(|p| p.tools.iter().map(|t| t.name.clone())).collect(),
-            adapters: named(|p| p.provider.is_some()),
-            hooks: named(|p| !p.hooks.is_empty()),
-        }
+    pub fn of(runtime: &Runtime) -> Self {
+        Self { tools: runtime.tool_names(), adapters: runtime.adapter_names(), hooks: runtime.hook_names() }
     }
 
     /// What is enough to judge rules: adapters and hooks need not be looked at.
