@@ -11,7 +11,10 @@ fn converse(wire: Wire, header: (&str, &str), shown: fn(&Value) -> bool) {
     let script = [wire.turn(Some("I look."), &calls), wire.turn(Some("It says hello."), &[])];
     let server = ModelServer::start(script).secrets(&[KEY]);
     let home = Home::new();
-    let config = adapter_config(wire.adapter(), &server.base_url());
+    // Ollama's own protocol lies beside the compatible one.
+    let base = server.base_url();
+    let base = if matches!(wire, Wire::Ollama) { base.trim_end_matches("/v1") } else { &base };
+    let config = adapter_config(wire.adapter(), base);
     home.config(&config.replace("base_url", "key = { env = \"MOCK_KEY\" }\nbase_url"));
     home.file("a.txt", "hello from the file\n");
     let mut command = home.command(&["run", "--format", "json", "What does a.txt say?"]);

@@ -29,7 +29,7 @@ pub fn encode(request: &Request) -> Result<HttpRequest, String> {
         body.insert("options".into(), options.into());
     }
     let body = serde_json::to_vec(&body).map_err(|e| format!("The request cannot be written: {e}"))?;
-    Ok(HttpRequest { method: "POST".into(), url: url(&request.base_url), headers: headers(request), body })
+    Ok(HttpRequest { method: "POST".into(), url: url(&request.base_url)?, headers: headers(request), body })
 }
 
 /// Options as a flat list: what a config says under `options` is meant for the same place as what it says beside it.
@@ -54,13 +54,17 @@ fn of_request(request: &Request) -> Map<String, Value> {
     limit.into_iter().chain(temperature).collect()
 }
 
-/// The address of the compatible endpoint means the same server.
-fn url(base: &str) -> String {
+/// The compatible endpoint lies beside this protocol, and a request must not leave the address that the user gave.
+fn url(base: &str) -> Result<String, String> {
     let (path, query) = base.split_once('?').map_or((base, None), |(path, query)| (path, Some(query)));
     let path = path.trim_end_matches('/');
-    let root = path.strip_suffix("/v1").or_else(|| path.strip_suffix("/api")).unwrap_or(path);
-    let url = format!("{root}/api/chat");
-    query.map_or(url.clone(), |query| format!("{url}?{query}"))
+    if let Some(root) = path.strip_suffix("/v1") {
+        return Err(format!(
+            "Ollama's own protocol is not below {path}: set base_url to {root}, or take the adapter openai-chat"
+        ));
+    }
+    let url = format!("{}/api/chat", path.strip_suffix("/api").unwrap_or(path));
+    Ok(query.map_or(url.clone(), |query| format!("{url}?{query}")))
 }
 
 fn headers(request: &Request) -> Vec<Header> {

@@ -66,13 +66,16 @@ fn a_request_has_its_place_and_its_key() {
     let mut r = request(vec![says(Role::User, "hi")]);
     for (base, url) in [
         ("http://127.0.0.1:11434", "http://127.0.0.1:11434/api/chat"),
-        ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/api/chat"),
         ("https://ollama.com/api/", "https://ollama.com/api/chat"),
         ("http://h/x?k=1", "http://h/x/api/chat?k=1"),
     ] {
         r.base_url = base.into();
         assert_eq!(sent(&r).0.url, url);
     }
+    r.base_url = "http://127.0.0.1:11434/v1".into();
+    let refused = Codec::encode(&r).unwrap_err();
+    assert!(refused.contains("set base_url to http://127.0.0.1:11434,"), "{refused}");
+    r.base_url = "http://127.0.0.1:11434".into();
     assert!(!sent(&r).0.headers.iter().any(|h| h.value.contains("secret")), "no key, no header");
     r.secrets = vec!["ollama".into()];
     assert!(sent(&r).0.headers.iter().any(|h| h.name == "authorization" && h.value == "Bearer {{secret:ollama}}"));
