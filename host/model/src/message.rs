@@ -137,10 +137,6 @@ pub struct Part {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a part is shared behind an Arc: a box for each would cost one allocation more"
-)]
 pub enum PartBody {
     Text(TextPart),
     Reasoning(ReasoningPart),

@@ -134,7 +134,7 @@ fn outcome() -> model::event::RunOutcome {
         ending: model::event::Ending::Done,
         finish: model::message::FinishReason::Stop,
         text: String::new(),
-        cost: model::budget::Price::default().input,
+        cost: Default::default(),
         tokens: model::budget::Tokens::default(),
         steps: 1,
     }
