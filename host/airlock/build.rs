@@ -40,6 +40,7 @@ impl Kind {
 /// Every component that is part of the program: a folder of `plugins/` each.
 const BUNDLED: &[(&str, Kind)] = &[
     ("anthropic", Kind::Pure),
+    ("apply-patch", Kind::Acting),
     ("bash", Kind::Acting),
     ("edit", Kind::Acting),
     ("gemini", Kind::Pure),

@@ -6,13 +6,25 @@ use std::path::Path;
 use std::{env, fs, io};
 
 const PACKAGE: &str = "package airlock:plugin@0.1.0;";
-const WORLDS: [(&str, &str); 6] = [
+const WORLDS: [(&str, &str); 18] = [
     ("__tool_bindings", "tool-plugin"),
     ("__provider_bindings", "provider-plugin"),
     ("__text_complete_bindings", "text-complete-plugin"),
     ("__tool_before_bindings", "tool-before-plugin"),
     ("__tool_after_bindings", "tool-after-plugin"),
     ("__guard_bindings", "guard-plugin"),
+    ("__permission_bindings", "permission-plugin"),
+    ("__message_bindings", "message-plugin"),
+    ("__messages_bindings", "messages-plugin"),
+    ("__system_bindings", "system-plugin"),
+    ("__params_bindings", "params-plugin"),
+    ("__headers_bindings", "headers-plugin"),
+    ("__tool_spec_bindings", "tool-spec-plugin"),
+    ("__process_env_bindings", "process-env-plugin"),
+    ("__command_bindings", "command-plugin"),
+    ("__compacting_bindings", "compacting-plugin"),
+    ("__stop_bindings", "stop-plugin"),
+    ("__event_bindings", "event-plugin"),
 ];
 
 fn main() -> io::Result<()> {

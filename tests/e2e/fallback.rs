@@ -38,7 +38,7 @@ fn the_small_model_writes_the_summary_and_only_its_end_is_told() {
     let home = Home::new();
     home.config(&providers(&first, &second, "small_model = \"two/m\""));
     home.file("a.txt", "alpha\n");
-    let run = home.run(&["Go."]).exits(0);
+    let run = home.run(&["--title", "No title is asked for", "Go."]).exits(0);
     assert_eq!((run.result()["text"].clone(), second.finish().len(), run.of("compacted").len()), (json!("done"), 1, 1));
     assert!(!run.stdout.contains("what was done so far"), "a summary is no answer: {}", run.stdout);
     assert!(first.requests()[1].body.to_string().contains("what was done so far"));

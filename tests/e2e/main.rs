@@ -15,6 +15,7 @@ mod cli;
 mod crash;
 mod fallback;
 mod family;
+mod inputs;
 mod keys;
 mod network;
 mod permissions;

@@ -97,7 +97,13 @@ fn unpaired(messages: &[Value]) -> Option<String> {
 /// What was sent before is the beginning of what is sent now.
 fn changed_prefix(before: &Value, now: &Value) -> Option<String> {
     let (Some(old), Some(new)) = (before["messages"].as_array(), now["messages"].as_array()) else { return None };
-    // Another conversation: nothing is promised.
+    let tools = |body: &Value| body["tools"].as_array().filter(|t| !t.is_empty()).cloned();
+    // The last allowed step may have none.
+    if let (Some(old), Some(new)) = (tools(before), tools(now))
+        && old != new
+    {
+        return Some("the tools changed between two steps".into());
+    }
     if old.first() != new.first() {
         return Some("the first message changed between two steps".into());
     }
@@ -149,5 +155,12 @@ mod tests {
         assert_eq!(broken(&longer, Some(&a), &Terms::default()), None);
         assert!(broken(&other, Some(&a), &Terms::default()).is_some_and(|w| w.contains("message 1 changed")));
         assert!(broken(&a, Some(&longer), &Terms::default()).is_some());
+        let with = |names: &[&str]| {
+            let tools: Vec<Value> = names.iter().map(|n| json!({"function": {"name": n}})).collect();
+            json!({"messages": a["messages"], "tools": tools})
+        };
+        assert_eq!(broken(&with(&[]), Some(&with(&["x"])), &Terms::default()), None);
+        let changed = broken(&with(&["x", "y"]), Some(&with(&["x"])), &Terms::default());
+        assert!(changed.is_some_and(|w| w.contains("the tools changed")));
     }
 }

@@ -73,6 +73,7 @@ fn bench(call: LoneCall, ports: LonePorts) -> Bench {
         clock,
         places: Arc::new(Disk),
         watch: Watch::default(),
+        surroundings: None,
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) use prune::prune;
 pub(crate) use window::Window;
 
 use crate::transcript::{BYTES_PER_TOKEN, View, compaction, is_prompt, layout_body, visible_text, weight};
+use model::hook::Compacting;
 use model::id::MessageId;
 use model::message::{Message, MessageError, WithParts};
 use std::ops::RangeInclusive;
@@ -86,13 +87,15 @@ impl Plan {
         }
     }
 
-    /// The one message of the request.
-    pub(crate) fn question(&self) -> String {
+    /// The one message of the request, with what hooks want of it.
+    pub(crate) fn question(&self, wish: &Compacting) -> String {
         let (task, previous) = match &self.previous {
             Some(text) => (UPDATE, format!("\n\n<previous-summary>\n{text}\n</previous-summary>")),
             None => (ANEW, String::new()),
         };
-        format!("{task}\n\n{}{previous}\n\nThe conversation:\n\n{}", PROMPT.trim(), self.head)
+        let prompt = wish.prompt.as_deref().unwrap_or(PROMPT).trim();
+        let context: String = wish.context.iter().map(|c| format!("\n\n<context>\n{c}\n</context>")).collect();
+        format!("{task}\n\n{prompt}{previous}{context}\n\nThe conversation:\n\n{}", self.head)
     }
 
     /// Tokens of what the summary stands for.

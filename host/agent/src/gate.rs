@@ -6,6 +6,7 @@
 
 mod desk;
 mod needs;
+mod opinion;
 mod posture;
 
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub use posture::{default_rules, expand_home, readable_rules};
 use async_trait::async_trait;
 use desk::Member;
 use model::event::{Event, EventSink};
+use model::hook::{Hooks, NoHooks};
 use model::id::{AskId, SessionId};
 use model::permission::{
     Act, Action, Actor, Ask, Asker, DOOM_LOOP, Decision, Denial, Gate, Policy, Reply, Rule, Standing,
@@ -23,6 +25,7 @@ use model::permission::{
 use model::question::{Answers, Inquiry};
 use model::store::Store;
 use needs::Need;
+use opinion::Course;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -47,6 +50,7 @@ pub struct Gatekeeper {
     store: Arc<dyn Store>,
     asker: Arc<dyn Asker>,
     sink: Arc<dyn EventSink>,
+    hooks: Arc<dyn Hooks>,
     state: Mutex<State>,
     /// Held while a question is with the person. First come, first served.
     turn: tokio::sync::Mutex<()>,
@@ -63,6 +67,8 @@ struct State {
 struct Waiting {
     session: SessionId,
     needs: Vec<Need>,
+    /// A hook wants a person to look: no approval answers it.
+    insisted: bool,
     settle: oneshot::Sender<Result<(), Denial>>,
 }
 
@@ -81,6 +87,18 @@ impl Gatekeeper {
         asker: Arc<dyn Asker>,
         sink: Arc<dyn EventSink>,
     ) -> Arc<Self> {
+        Self::hooked(options, store, asker, sink, Arc::new(NoHooks))
+    }
+
+    /// As [`Gatekeeper::new`], with hooks that have a say.
+    #[must_use]
+    pub fn hooked(
+        options: GateOptions,
+        store: Arc<dyn Store>,
+        asker: Arc<dyn Asker>,
+        sink: Arc<dyn EventSink>,
+        hooks: Arc<dyn Hooks>,
+    ) -> Arc<Self> {
         let state = State { approvals: options.approvals, ..State::default() };
         Arc::new(Self {
             policy: Arc::new(options.policy),
@@ -89,6 +107,7 @@ impl Gatekeeper {
             store,
             asker,
             sink,
+            hooks,
             state: Mutex::new(state),
             turn: tokio::sync::Mutex::new(()),
         })
@@ -138,12 +157,13 @@ impl Gatekeeper {
         &self,
         actor: &Actor,
         needs: Vec<Need>,
+        insisted: bool,
         metadata: Value,
         cancel: &CancellationToken,
     ) -> Result<(), Denial> {
         let id = AskId::new();
         let (settle, mut settled) = oneshot::channel();
-        let waiting = Waiting { session: actor.session.clone(), needs: needs.clone(), settle };
+        let waiting = Waiting { session: actor.session.clone(), needs: needs.clone(), insisted, settle };
         self.state().waiting.insert(id.clone(), waiting);
         // A future that is dropped while it waits must not stay in the list.
         let _entry = Entry { gate: self, id: id.clone() };
@@ -163,6 +183,9 @@ impl Gatekeeper {
             return verdict;
         }
         match verdict {
+            Verdict::Allowed if insisted => {
+                self.put(actor, self.question(id, actor, &needs, metadata), &needs, cancel).await
+            }
             Verdict::Allowed => Ok(()),
             Verdict::Denied(rule) => Err(Denial::Rule(rule)),
             Verdict::Open(open) => self.put(actor, self.question(id, actor, &open, metadata), &open, cancel).await,
@@ -209,7 +232,8 @@ impl Gatekeeper {
                 }
             }
             let approvals = state.approvals.clone();
-            let passes = |w: &Waiting| matches!(self.judge(&w.session, &approvals, &w.needs), Verdict::Allowed);
+            let passes =
+                |w: &Waiting| !w.insisted && matches!(self.judge(&w.session, &approvals, &w.needs), Verdict::Allowed);
             settle(&mut state, passes, &Ok(()));
         }
         if rules.is_empty() {
@@ -323,10 +347,11 @@ impl Gate for Gatekeeper {
     ) -> Result<(), Denial> {
         let needs = self.needs(actor, acts);
         let verdict = self.judge(&actor.session, &self.state().approvals, &needs);
-        match verdict {
-            Verdict::Allowed => Ok(()),
-            Verdict::Denied(rule) => Err(Denial::Rule(rule)),
-            Verdict::Open(_) => self.ask(actor, needs, metadata, cancel).await,
+        match self.course(actor, &needs, verdict, cancel).await {
+            Course::Pass => Ok(()),
+            Course::Refuse(denial) => Err(denial),
+            Course::Ask => self.ask(actor, needs, false, metadata, cancel).await,
+            Course::Insist => self.ask(actor, needs, true, metadata, cancel).await,
         }
     }
 }

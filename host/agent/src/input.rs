@@ -26,11 +26,12 @@ pub(crate) struct Drafting<'a> {
 impl Drafting<'_> {
     /// A person's message. The day is told where it is not the one that the session began with: the system prompt stays the
     /// same, so that provider caches hit.
-    pub(crate) fn prompt(&self, prompt: Prompt, history: &[WithParts]) -> (Message, Vec<Part>) {
-        let mut bodies = Vec::with_capacity(prompt.files.len() + 3);
+    pub(crate) fn prompt(&self, prompt: Prompt, history: &[WithParts], news: Vec<PartBody>) -> (Message, Vec<Part>) {
+        let mut bodies = news;
         if !prompt.text.is_empty() {
             bodies.push(text(prompt.text, false));
         }
+        bodies.extend(prompt.notes.into_iter().map(|n| text(n, true)));
         for file in prompt.files {
             bodies.extend(read_aloud(&file).map(|t| text(t, true)));
             bodies.push(PartBody::File(file));
@@ -143,7 +144,7 @@ mod tests {
         let mut session = session();
         session.time.created = created;
         let drafting = Drafting { session: &session, agent: "build", schema: None, now };
-        let (_, parts) = drafting.prompt(Prompt { text: "hi".into(), files }, &[]);
+        let (_, parts) = drafting.prompt(Prompt { text: "hi".into(), files, notes: vec![] }, &[], vec![]);
         let texts = parts.into_iter().filter_map(|p| match p.body {
             PartBody::Text(t) => Some(t.text),
             _ => None,

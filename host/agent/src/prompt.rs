@@ -1,11 +1,11 @@
-//! What every request of a session has in common. Frozen when the run begins and made of the session's own data only, so that the
-//! prefix of each request is the same bytes as that of the one before it, also between runs.
+//! What every request of a session has in common. Frozen with the session (`prefix`), so that the beginning of each request is the
+//! same bytes as that of the one before it, also between runs.
 
 use crate::toolset::Toolset;
 use crate::transcript::Conversation;
 use model::id::SessionId;
 use model::profile::Profile;
-use model::provider::{ChatMessage, ChatPart, Model, Request, Role, ToolChoice};
+use model::provider::{ChatMessage, ChatPart, Extra, Model, Request, Role, ToolChoice};
 use model::session::Session;
 use serde_json::Value;
 use std::sync::Arc;
@@ -38,10 +38,10 @@ pub(crate) struct Settings {
 }
 
 impl Frame {
-    pub(crate) fn new(session: &Session, profile: &Profile, instructions: &[String], set: Settings) -> Self {
+    pub(crate) fn new(session: &Session, profile: &Profile, system: Vec<Arc<str>>, set: Settings) -> Self {
         Self {
             session: session.id.clone(),
-            system: system(session, profile, instructions),
+            system,
             max_output_tokens: set.max_output_tokens,
             temperature: set.temperature.or(profile.temperature),
             schema: set.schema,
@@ -66,6 +66,7 @@ impl Frame {
             max_output_tokens: self.max_output_tokens.or_else(|| answer_tokens(model)),
             temperature: self.temperature,
             response_schema: self.schema.clone(),
+            extra: Extra::default(),
         }
     }
 
@@ -82,6 +83,7 @@ impl Frame {
             max_output_tokens: answer_tokens(model),
             temperature: self.temperature,
             response_schema: None,
+            extra: Extra::default(),
         }
     }
 }
@@ -91,11 +93,11 @@ fn answer_tokens(model: &Model) -> Option<u32> {
 }
 
 /// Agent's prompt, environment, instructions: what changes least comes first.
-fn system(session: &Session, profile: &Profile, instructions: &[String]) -> Vec<Arc<str>> {
+pub(crate) fn system(session: &Session, profile: &Profile, instructions: &[String]) -> Vec<String> {
     let prompt = profile.prompt.as_deref().unwrap_or(PROMPT).trim();
-    let mut blocks: Vec<Arc<str>> = vec![prompt.into(), environment(session).into()];
-    blocks.extend(instructions.iter().filter(|i| !i.trim().is_empty()).map(|i| i.as_str().into()));
-    blocks.retain(|b| !b.is_empty());
+    let mut blocks = vec![prompt.to_owned(), environment(session)];
+    blocks.extend(instructions.iter().cloned());
+    blocks.retain(|b| !b.trim().is_empty());
     blocks
 }
 
@@ -139,7 +141,7 @@ mod tests {
         let mut own = profile();
         own.prompt = Some("You test.".into());
         let blocks = system(&session(), &own, &["# Rules".into(), "  ".into()]);
-        assert_eq!((blocks.len(), &*blocks[0], &*blocks[2]), (3, "You test.", "# Rules"));
+        assert_eq!((blocks.len(), blocks[0].as_str(), blocks[2].as_str()), (3, "You test.", "# Rules"));
         assert!(blocks[1].contains("Working directory: /w\n"), "{}", blocks[1]);
     }
 

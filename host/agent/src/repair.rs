@@ -51,7 +51,8 @@ fn close_body(body: &mut PartBody, why: &str, now: u64) -> bool {
         | PartBody::StepStart { .. }
         | PartBody::StepFinish(_)
         | PartBody::Retry(_)
-        | PartBody::Compaction(_) => false,
+        | PartBody::Compaction(_)
+        | PartBody::Prefix(_) => false,
     }
 }
 

@@ -14,8 +14,10 @@ use crate::compaction::CompactionOptions;
 use crate::error::AgentError;
 use crate::input::title;
 use crate::loop_guard::LoopGuard;
+use crate::nearby::{Nearby, Surroundings};
 use crate::places::{Disk, Places};
 use crate::plan::Switch;
+use crate::prefix::{self, Instruction};
 use crate::prompt::{Frame, LAST_STEP, Settings};
 use crate::repair::repair;
 use crate::retry::RetryPolicy;
@@ -28,10 +30,10 @@ use crate::turn::{Asking, Spent, Turn, Turned};
 use letters::More;
 use model::budget::{Limit, Limits, Offspring, Tokens, Used};
 use model::event::{Ending, Event, EventSink, RunOutcome};
-use model::hook::Hooks;
+use model::hook::{Hooks, TurnContext, UserText};
 use model::id::{MessageId, PartId};
 use model::inbox::Inbox;
-use model::message::{AssistantMessage, FilePart, FinishReason, Message, Paths, Turn as TurnTime};
+use model::message::{AssistantMessage, FilePart, FinishReason, Message, Part, PartBody, Paths, Turn as TurnTime};
 use model::permission::{Gate, Policy};
 use model::profile::Profile;
 use model::provider::{Minds, Model, ModelRef, Provider};
@@ -69,6 +71,7 @@ pub struct Ports {
 }
 
 /// What is to be done.
+#[derive(Clone)]
 pub struct Job {
     /// New, or as it was loaded.
     pub session: Session,
@@ -89,6 +92,8 @@ pub struct Job {
 pub struct Prompt {
     pub text: String,
     pub files: Vec<FilePart>,
+    /// What the host adds for the model: the content of a file that was named, say.
+    pub notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -99,8 +104,10 @@ pub struct RunOptions {
     pub schema: Option<Value>,
     /// Go on after a denial that would end the run.
     pub continue_on_deny: bool,
-    /// Blocks that the host read once: `AGENTS.md` and its like.
-    pub instructions: Vec<String>,
+    /// What holds for all of the session: `AGENTS.md` and its like.
+    pub instructions: Vec<Instruction>,
+    /// Where instructions near a file come from.
+    pub nearby: Option<Arc<dyn Nearby>>,
     pub retry: RetryPolicy,
     pub compaction: CompactionOptions,
     /// Writes the summaries, where there is one.
@@ -115,6 +122,17 @@ pub struct RunOptions {
 /// When the ledger fails, when there is nothing to answer, when the schema is none.
 pub async fn run(job: Job, ports: &Ports, cancel: CancellationToken) -> Result<RunOutcome, AgentError> {
     run_in(job, ports, Arc::new(Disk), cancel).await
+}
+
+/// Writes a prompt down and asks nobody: the model reads it with the next one.
+///
+/// # Errors
+/// As [`run`].
+pub async fn note(job: Job, ports: &Ports, cancel: CancellationToken) -> Result<RunOutcome, AgentError> {
+    let kin = Kin::head(job.session.id.clone(), job.limits.clone(), job.offspring);
+    let _claim = ports.store.claim(&job.session.id).await?;
+    let run = Run::open(job, ports, Arc::new(Disk), cancel, kin).await?;
+    Ok(run.outcome(Ending::Done))
 }
 
 /// As [`run`], with another view of the disk.
@@ -177,6 +195,7 @@ struct Run<'a> {
     fallback: VecDeque<ModelRef>,
     tools: Arc<Workbench>,
     toolset: Arc<Toolset>,
+    surroundings: Option<Arc<Surroundings>>,
     bounds: Bounds,
     stopper: Stopper,
     answers: AnswerCheck,
@@ -196,7 +215,12 @@ struct Run<'a> {
     /// How often a person let a circle go on, and the last call before that.
     pardons: u32,
     pardoned: Option<PartId>,
+    /// How often hooks have asked to go on.
+    stops: u32,
 }
+
+/// How often the hooks of a run may ask to go on after an answer that would end it.
+const MAX_STOPS: u32 = 3;
 
 impl Run<'_> {
     async fn drive(&mut self) -> Result<Ending, AgentError> {
@@ -268,7 +292,7 @@ impl Run<'_> {
             self.pardoned = self.bus.transcript().last_call().cloned();
         }
         if let Some(agent) = self.switch.take() {
-            self.hand_over(agent);
+            self.hand_over(agent).await;
         }
         Ok(match turned {
             Turned::Failed(failure) => self.failed(failure),
@@ -290,7 +314,7 @@ impl Run<'_> {
     async fn judge(&mut self) -> Result<Option<Ending>, AgentError> {
         let text = self.text();
         match self.answers.judge(&text) {
-            Verdict::Good => self.finished().await,
+            Verdict::Good => self.may_stop(&text).await,
             Verdict::Bad(failure) => Ok(Some(Ending::Failed(failure))),
             Verdict::Again(said) => {
                 self.note(said);
@@ -300,6 +324,24 @@ impl Run<'_> {
         }
     }
 
+    /// The answer is good: whether the hooks let it end the run.
+    async fn may_stop(&mut self, text: &str) -> Result<Option<Ending>, AgentError> {
+        if self.stops >= MAX_STOPS || self.steps == 0 {
+            return self.finished().await;
+        }
+        let context = self.context();
+        let said = tokio::select! {
+            biased;
+            stop = self.stopper.stopped() => return Ok(Some(stopped(stop))),
+            said = self.ports.hooks.stop(&context, text, self.stops) => said,
+        };
+        let Some(said) = said else { return self.finished().await };
+        self.stops += 1;
+        self.note(said);
+        self.bus.flush().await?;
+        Ok(None)
+    }
+
     /// A good answer ends the run, unless a message waits or a child still works.
     async fn finished(&mut self) -> Result<Option<Ending>, AgentError> {
         Ok(match self.more().await? {
@@ -307,6 +349,11 @@ impl Run<'_> {
             More::Message => None,
             More::Stopped(stop) => Some(stopped(stop)),
         })
+    }
+
+    fn context(&self) -> TurnContext {
+        let session = self.bus.session();
+        TurnContext { session: session.id.clone(), agent: self.agent.clone(), model: session.model.clone() }
     }
 
     fn text(&self) -> String {
@@ -337,6 +384,7 @@ impl Run<'_> {
             clock: self.ports.clock.clone(),
             places: self.places.clone(),
             watch,
+            surroundings: self.surroundings.clone(),
         }
     }
 
@@ -413,12 +461,16 @@ impl<'a> Run<'a> {
         let stopper = Stopper::new(cancel, limits.wall);
         let answers = AnswerCheck::new(options.schema.as_ref())?;
         let history = if is_new { vec![] } else { ports.store.history(&session.id).await? };
+        let hooks = ports.hooks.as_ref();
+        let surroundings =
+            options.nearby.clone().map(|n| Arc::new(Surroundings::new(n, &history, &options.instructions)));
+        let prefix = prefix::freeze(&session, &profile, &options.instructions, &history, hooks).await;
         let set = Settings {
             max_output_tokens: options.max_output_tokens,
             temperature: options.temperature,
             schema: options.schema.clone(),
         };
-        let frame = Frame::new(&session, &profile, &options.instructions, set);
+        let frame = Frame::new(&session, &profile, prefix.blocks, set);
         let voice = Voice { provider: ports.provider.clone(), model, name: session.model.clone() };
         let mut run = Self {
             ports,
@@ -430,6 +482,7 @@ impl<'a> Run<'a> {
             // Laid out once the session is open.
             tools: Arc::new(Workbench::new(ports.tools.clone(), vec![])),
             toolset: Arc::default(),
+            surroundings,
             bounds: Bounds { limits, profile_steps: profile.steps },
             nursery: Nursery::new(kin.clone(), &stopper),
             kin,
@@ -448,13 +501,15 @@ impl<'a> Run<'a> {
             spent: Spent::default(),
             pardons: 0,
             pardoned: None,
+            stops: 0,
         };
-        run.begin(prompt, is_new).await?;
-        run.equip();
+        let news = News { parts: prefix.news, is_fresh: prefix.is_fresh };
+        run.begin(prompt, is_new, news).await?;
+        run.equip().await;
         Ok(run)
     }
 
-    async fn begin(&mut self, prompt: Prompt, is_new: bool) -> Result<(), AgentError> {
+    async fn begin(&mut self, prompt: Prompt, is_new: bool, news: News) -> Result<(), AgentError> {
         let now = self.ports.clock.now_ms();
         let repairs = repair(self.bus.transcript().messages(), now);
         self.bus.stage(&repairs);
@@ -462,7 +517,7 @@ impl<'a> Run<'a> {
             self.close_family().await?;
             self.ports.inbox.put_back(&self.bus.session().id).await?;
         }
-        let is_empty = prompt.text.trim().is_empty() && prompt.files.is_empty();
+        let is_empty = prompt.text.trim().is_empty() && prompt.files.is_empty() && prompt.notes.is_empty();
         if is_empty && self.bus.transcript().prompt().is_none() && !self.has_letters().await? {
             return Err(AgentError::NothingToAnswer(self.bus.session().id.clone()));
         }
@@ -474,9 +529,12 @@ impl<'a> Run<'a> {
             });
         }
         if !is_empty {
-            self.prompted(prompt, now);
-        } else if self.is_broken_off() {
-            self.note(BROKEN_OFF.into());
+            self.prompted(prompt, news, now).await;
+        } else {
+            self.attach(news);
+            if self.is_broken_off() {
+                self.note(BROKEN_OFF.into());
+            }
         }
         Ok(self.bus.open().await?)
     }
@@ -491,11 +549,31 @@ impl<'a> Run<'a> {
         is_open && self.bus.conversation(self.voice.view()).ends_with_answer()
     }
 
-    fn prompted(&mut self, prompt: Prompt, now: u64) {
+    /// Frozen blocks lie with the prompt that they were first sent before. What else is new waits for the next one: what was sent
+    /// stays as it was.
+    fn attach(&mut self, news: News) {
+        let Some(message_id) = self.bus.transcript().prompt().filter(|_| news.is_fresh).cloned() else { return };
+        for body in news.parts {
+            let session_id = self.bus.session().id.clone();
+            self.bus.add_part(Part { id: PartId::new(), session_id, message_id: message_id.clone(), body });
+        }
+    }
+
+    async fn prompted(&mut self, mut prompt: Prompt, news: News, now: u64) {
+        let said = UserText { text: std::mem::take(&mut prompt.text), notes: std::mem::take(&mut prompt.notes) };
+        let UserText { text, notes } = self.ports.hooks.message(&self.context(), said).await;
+        let prompt = Prompt { text, notes, ..prompt };
         let session = self.bus.session().clone();
-        let (info, parts) = self.drafting(&session, now).prompt(prompt, self.bus.transcript().messages());
+        let (info, parts) = self.drafting(&session, now).prompt(prompt, self.bus.transcript().messages(), news.parts);
         self.bus.add_message(info, parts);
     }
+}
+
+/// What a run has to write down before it begins.
+#[derive(Default)]
+struct News {
+    parts: Vec<PartBody>,
+    is_fresh: bool,
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use jsonschema::Validator;
 use model::fault::FailureKind;
+use model::hook::{Hooks, TurnContext};
 use model::permission::Policy;
 use model::profile::Profile;
 use model::provider::ToolDecl;
@@ -75,13 +76,35 @@ pub(crate) struct Toolset {
 }
 
 impl Toolset {
-    /// The tools that the profile names and that no rule denies for everything.
-    pub(crate) fn new(specs: Vec<Arc<ToolSpec>>, profile: &Profile, policy: &Policy) -> Self {
+    /// The tools that the profile names and that no rule denies for everything; of the two ways to change files the one that the
+    /// model was made for.
+    pub(crate) fn new(specs: Vec<Arc<ToolSpec>>, profile: &Profile, policy: &Policy, model: &str) -> Self {
         let mut specs: Vec<_> = specs.into_iter().filter(|s| is_shown(s, profile, policy)).collect();
+        choose_editing(&mut specs, model);
         specs.sort_by(|a, b| a.name.cmp(&b.name));
         specs.dedup_by(|a, b| a.name == b.name);
         let decls = specs.iter().map(|s| declare(s)).collect();
         let tools = specs.into_iter().map(|spec| Arc::new(Tool { spec, validator: OnceLock::new() })).collect();
+        Self { tools, decls }
+    }
+
+    /// With what the hooks tell the model of each tool. A call is held against the tool's own schema all the same.
+    pub(crate) async fn described(mut self, hooks: &dyn Hooks, context: &TurnContext) -> Self {
+        let mut decls = Vec::with_capacity(self.decls.len());
+        for decl in self.decls.iter() {
+            let told = hooks.tool_spec(context, decl.clone()).await;
+            decls.push(ToolDecl { name: decl.name.clone(), ..told });
+        }
+        self.decls = decls.into();
+        self
+    }
+
+    /// Every tool there is: for calls that a person asks for.
+    pub(crate) fn all(specs: Vec<Arc<ToolSpec>>) -> Self {
+        let decls = specs.iter().map(|s| declare(s)).collect();
+        let mut tools: Vec<_> =
+            specs.into_iter().map(|spec| Arc::new(Tool { spec, validator: OnceLock::new() })).collect();
+        tools.sort_by(|a, b| a.spec.name.cmp(&b.spec.name));
         Self { tools, decls }
     }
 
@@ -133,6 +156,24 @@ fn is_shown(spec: &ToolSpec, profile: &Profile, policy: &Policy) -> bool {
     named && !spec.permissions().into_iter().any(|p| policy.denies_all(p))
 }
 
+const PATCH: &str = "apply_patch";
+const BY_TEXT: [&str; 2] = ["edit", "write"];
+
+/// Where both ways are there, only one of them is shown.
+fn choose_editing(specs: &mut Vec<Arc<ToolSpec>>, model: &str) {
+    let has = |names: &[&str]| specs.iter().any(|s| names.contains(&s.name.as_str()));
+    if !has(&[PATCH]) || !has(&BY_TEXT) {
+        return;
+    }
+    let patches = wants_patches(model);
+    specs.retain(|s| if patches { !BY_TEXT.contains(&s.name.as_str()) } else { s.name != PATCH });
+}
+
+/// Models that were trained on patches (agent-core, section 6.0).
+fn wants_patches(model: &str) -> bool {
+    model.contains("gpt-") && !model.contains("oss") && !model.contains("gpt-4")
+}
+
 fn declare(spec: &ToolSpec) -> ToolDecl {
     ToolDecl {
         name: spec.name.clone(),
@@ -161,7 +202,7 @@ mod tests {
         profile.tools = tools.map(|t| t.iter().map(|n| (*n).to_owned()).collect());
         let rules = deny.iter().map(|(p, w)| Rule::new(*p, *w, Action::Deny)).collect();
         let policy = Policy { layers: vec![Layer { origin: "test".into(), reach: Reach::Full, rules }] };
-        let set = Toolset::new(specs(), &profile, &policy);
+        let set = Toolset::new(specs(), &profile, &policy, "m");
         let names: Vec<&str> = set.decls.iter().map(|d| d.name.as_str()).collect();
         assert_eq!(names, expected, "{tools:?} {deny:?}");
     }
@@ -177,8 +218,29 @@ mod tests {
     }
 
     #[test]
+    fn a_model_changes_files_in_its_own_way() {
+        let by_text = ["edit", "read", "write"];
+        let check = |model: &str, tools: Option<&[&str]>, expected: &[&str]| {
+            let specs = ["apply_patch", "edit", "read", "write"].map(|n| Arc::new(spec(n, false))).to_vec();
+            let mut profile = profile();
+            profile.tools = tools.map(|t| t.iter().map(|n| (*n).to_owned()).collect());
+            let set = Toolset::new(specs, &profile, &Policy::default(), model);
+            let names: Vec<&str> = set.decls.iter().map(|d| d.name.as_str()).collect();
+            assert_eq!(names, expected, "{model} {tools:?}");
+        };
+        check("gpt-5.1", None, &["apply_patch", "read"]);
+        check("openai/gpt-5-codex", None, &["apply_patch", "read"]);
+        for model in ["gpt-4.1", "gpt-oss-120b", "claude", "qwen"] {
+            check(model, None, &by_text);
+        }
+        // An agent that names one way keeps it, whatever the model.
+        check("gpt-5.1", Some(&["read", "write"]), &["read", "write"]);
+        check("qwen", Some(&["apply_patch"]), &["apply_patch"]);
+    }
+
+    #[test]
     fn a_name_is_tried_in_lower_case_and_an_unknown_one_lists_the_known() {
-        let set = Toolset::new(specs(), &profile(), &Policy::default());
+        let set = Toolset::new(specs(), &profile(), &Policy::default(), "m");
         assert_eq!(set.get("Read").ok().map(|t| t.spec.name.clone()), Some("read".into()));
         let Err(failure) = set.get("grep") else { panic!() };
         assert_eq!(failure.kind, FailureKind::Unavailable);
@@ -190,7 +252,7 @@ mod tests {
         let mut strict = spec("read", true);
         strict.input_schema =
             json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-        let set = Toolset::new(vec![Arc::new(strict)], &profile(), &Policy::default());
+        let set = Toolset::new(vec![Arc::new(strict)], &profile(), &Policy::default(), "m");
         let Ok(tool) = set.get("read") else { panic!() };
         assert_eq!(tool.validate(&json!({"path": "a"})), Ok(()));
         let failure = tool.validate(&json!({"path": 3})).unwrap_err();

@@ -18,6 +18,7 @@ use crate::subagent::Purse;
 use hear::Heard;
 use model::budget::Tokens;
 use model::event::Event;
+use model::hook::TurnContext;
 use model::id::{MessageId, PartId};
 use model::message::{Created, MessageError, Part, PartBody, RetryPart};
 use model::provider::{FailureKind, ProviderFailure, Request};
@@ -128,6 +129,11 @@ impl Turn<'_> {
 
     fn now(&self) -> u64 {
         self.ports.clock.now_ms()
+    }
+
+    fn context(&self) -> TurnContext {
+        let session = self.bus.session();
+        TurnContext { session: session.id.clone(), agent: self.bench.agent.clone(), model: session.model.clone() }
     }
 
     fn id(&self) -> &MessageId {

@@ -2,7 +2,6 @@
 
 use crate::cli::say;
 use crate::report::Report;
-use agent::Prompt;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::message::FilePart;
@@ -16,32 +15,43 @@ const MAX: u64 = 10 << 20;
 /// How long standard input may stay open before a person is told.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Puts the words, what stands on standard input, and the files together.
-///
-/// # Errors
-/// A file that is not there, is too large, or is neither text nor an image.
-pub fn prompt(words: &[String], files: &[PathBuf]) -> Result<Prompt, Report> {
-    // Files first: a wrong name should not wait for the end of a pipe.
-    let files = files.iter().map(|f| attach(f)).collect::<Result<_, _>>()?;
-    let words = words.join(" ");
-    let text = match standard_input()? {
-        Some(piped) if words.is_empty() => piped,
-        Some(piped) => format!("{words}\n\n{piped}"),
-        None => words,
-    };
-    // Blanks alone are no words.
-    let text = if text.trim().is_empty() { String::new() } else { text };
-    Ok(Prompt { text, files })
+/// What a person gave, apart.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    pub words: String,
+    /// What stood on standard input.
+    pub piped: Option<String>,
+    pub files: Vec<Attached>,
 }
 
-/// Text goes along as a text part, an image as itself.
-fn attach(path: &Path) -> Result<FilePart, Report> {
+/// A file that goes along.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attached {
+    pub path: PathBuf,
+    pub part: FilePart,
+}
+
+/// Takes the words, what stands on standard input, and the files.
+///
+/// # Errors
+/// A file that is not there, is too large, or is of another kind.
+pub fn given(words: &[String], files: &[PathBuf]) -> Result<Given, Report> {
+    // Files first: a wrong name should not wait for the end of a pipe.
+    let files = files.iter().map(|f| attach(f)).collect::<Result<_, _>>()?;
+    // Blanks alone are no words.
+    let words = Some(words.join(" ")).filter(|w| !w.trim().is_empty()).unwrap_or_default();
+    Ok(Given { words, piped: standard_input()?.filter(|p| !p.trim().is_empty()), files })
+}
+
+/// Text goes along as a text part, an image or a PDF as itself.
+fn attach(path: &Path) -> Result<Attached, Report> {
     let bytes = bytes(path)?;
-    let mime = image(&bytes)
+    let mime = known(&bytes)
         .or_else(|| is_text(&bytes).then_some("text/plain"))
-        .ok_or_else(|| unusable(path, "it is neither text nor a PNG, JPEG, GIF or WebP image"))?;
+        .ok_or_else(|| unusable(path, "it is neither text nor a PDF nor a PNG, JPEG, GIF or WebP image"))?;
     let url = format!("data:{mime};base64,{}", STANDARD.encode(&bytes));
-    Ok(FilePart { mime: mime.into(), filename: Some(path.display().to_string()), url })
+    let part = FilePart { mime: mime.into(), filename: Some(path.display().to_string()), url };
+    Ok(Attached { path: path.to_owned(), part })
 }
 
 fn is_text(bytes: &[u8]) -> bool {
@@ -69,8 +79,9 @@ fn unusable(path: &Path, why: &str) -> Report {
 }
 
 /// By its first bytes: a name can lie.
-fn image(bytes: &[u8]) -> Option<&'static str> {
+fn known(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
+        [b'%', b'P', b'D', b'F', b'-', ..] => Some("application/pdf"),
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
@@ -124,9 +135,9 @@ mod tests {
             std::fs::write(&path, bytes).unwrap();
             path
         };
-        let text = attach(&write("a.png", b"no image")).unwrap();
+        let text = attach(&write("a.png", b"no image")).unwrap().part;
         assert_eq!((text.mime.as_str(), text.url.as_str()), ("text/plain", "data:text/plain;base64,bm8gaW1hZ2U="));
-        let image = attach(&write("b.txt", b"\x89PNG\r\n")).unwrap();
+        let image = attach(&write("b.txt", b"\x89PNG\r\n")).unwrap().part;
         assert_eq!((image.mime.as_str(), image.url.as_str()), ("image/png", "data:image/png;base64,iVBORw0K"));
         for (path, word) in [
             (write("c", b"a\0b"), "neither"),

@@ -1,7 +1,9 @@
-//! Standing instructions that people keep beside their work (agent-core, section 9.1): the person's own, then the workspace's from its
-//! root down to the working directory. Read once a run; bounded, since each request carries them.
+//! Standing instructions that people keep beside their work (agent-core, sections 9.1 and 9.2): the person's own, then the workspace's
+//! from its root down to the working directory, then what the config names. Bounded, since each request carries them.
 
+use crate::config::inputs::Pattern;
 use crate::config::paths::{Paths, Place};
+use agent::{Instruction, Nearby};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -11,30 +13,51 @@ const NAMES: &[&str] = &["AGENTS.md", "CLAUDE.md", "CONTEXT.md"];
 const MAX_FILE: usize = 32 << 10;
 /// Of all files together.
 const MAX_ALL: usize = 96 << 10;
+/// Files that one pattern names.
+const MAX_MATCHES: usize = 64;
 
 /// A block a file, each with the file's path before it.
 #[must_use]
-pub fn read(paths: &Paths, place: &Place) -> Vec<String> {
-    let own = paths.config.join("AGENTS.md");
-    let files = std::iter::once(own).chain(of_workspace(place));
+pub fn read(paths: &Paths, place: &Place, patterns: &[Pattern]) -> Vec<Instruction> {
+    let configured = patterns.iter().flat_map(|p| matches(p, paths.home.as_deref(), place));
+    let mut files: Vec<PathBuf> = of_person(paths).into_iter().chain(of_workspace(place)).chain(configured).collect();
+    let mut seen = std::collections::HashSet::new();
+    files.retain(|f| seen.insert(f.clone()));
     let mut left = MAX_ALL;
-    files.filter_map(|f| block(&f, &mut left)).collect()
+    files.iter().filter_map(|f| block(f, &mut left)).collect()
+}
+
+/// The first that is there.
+fn of_person(paths: &Paths) -> Option<PathBuf> {
+    let claude = paths.home.iter().map(|h| h.join(".claude/CLAUDE.md"));
+    std::iter::once(paths.config.join("AGENTS.md")).chain(claude).find(|f| f.is_file())
 }
 
 fn of_workspace(place: &Place) -> Vec<PathBuf> {
-    // A repository that somebody else wrote must not lead to a file outside of it by a link.
-    let is_inside = |f: &PathBuf| f.is_file() && f.canonicalize().is_ok_and(|real| real.starts_with(&place.worktree));
-    let hits = |name: &&str| place.upwards().map(|d| d.join(name)).filter(is_inside).collect::<Vec<_>>();
-    let mut found = NAMES.iter().map(hits).find(|f| !f.is_empty()).unwrap_or_default();
+    let hits = |name: &&str| place.upwards().map(|d| d.join(name)).filter(|f| is_inside(f, &place.worktree)).collect();
+    let mut found: Vec<PathBuf> = NAMES.iter().map(hits).find(|f: &Vec<PathBuf>| !f.is_empty()).unwrap_or_default();
     found.reverse();
     found
 }
 
-fn block(file: &Path, left: &mut usize) -> Option<String> {
+/// A repository that somebody else wrote must not lead to a file outside of it by a link.
+fn is_inside(file: &Path, worktree: &Path) -> bool {
+    file.is_file() && file.canonicalize().is_ok_and(|real| real.starts_with(worktree))
+}
+
+fn matches(pattern: &Pattern, home: Option<&Path>, place: &Place) -> Vec<PathBuf> {
+    let found =
+        pattern.places(home, place).into_iter().flat_map(|p| glob::glob(&p.to_string_lossy()).into_iter().flatten());
+    let files = found.flatten().filter(|f| f.is_file() && pattern.admits(f, place));
+    files.take(MAX_MATCHES).collect()
+}
+
+fn block(file: &Path, left: &mut usize) -> Option<Instruction> {
     let (text, cut) = head(file, MAX_FILE.min(*left))?;
     *left -= text.len();
     let note = if cut { "\n(cut here: the file is longer)" } else { "" };
-    Some(format!("Instructions from {}:\n{}{note}", file.display(), text.trim()))
+    let text = format!("Instructions from {}:\n{}{note}", file.display(), text.trim());
+    Some(Instruction { source: file.display().to_string(), text })
 }
 
 /// The beginning of a text file, and whether there is more. `None` where there is nothing to say.
@@ -48,59 +71,22 @@ fn head(file: &Path, max: usize) -> Option<(String, bool)> {
     (!text.trim().is_empty()).then_some((text, cut))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
+/// Instructions below the workspace's root, for whoever reads a file there.
+#[derive(Clone, Debug)]
+pub struct Near {
+    pub worktree: PathBuf,
+}
 
-    struct Tree(tempfile::TempDir);
-
-    impl Tree {
-        fn new(files: &[(&str, &str)]) -> Self {
-            let dir = tempfile::tempdir().unwrap();
-            for (name, text) in files {
-                let file = dir.path().join(name);
-                fs::create_dir_all(file.parent().unwrap()).unwrap();
-                fs::write(file, text).unwrap();
-            }
-            Self(dir)
-        }
-
-        fn read(&self, from: &str) -> Vec<String> {
-            let base = self.0.path();
-            let paths = Paths { home: None, config: base.join("config"), data: base.into(), cache: base.into() };
-            read(&paths, &Place::at(&base.join(from)).unwrap())
-        }
-    }
-
-    #[test]
-    fn from_the_person_and_from_the_root_down() {
-        let tree = Tree::new(&[
-            ("config/AGENTS.md", "own"),
-            ("AGENTS.md", "above the repository"),
-            ("repo/.git/HEAD", ""),
-            ("repo/AGENTS.md", "root"),
-            ("repo/CLAUDE.md", "not this name"),
-            ("repo/a/AGENTS.md", "  "),
-            ("repo/a/b/AGENTS.md", "near"),
-        ]);
-        let texts: Vec<String> =
-            tree.read("repo/a/b").iter().map(|b| b.split_once(":\n").unwrap().1.to_owned()).collect();
-        assert_eq!(texts, ["own", "root", "near"]);
-    }
-
-    #[test]
-    fn the_second_name_counts_where_the_first_has_no_hit() {
-        let tree = Tree::new(&[("repo/.git/HEAD", ""), ("repo/CLAUDE.md", "c"), ("repo/a/CONTEXT.md", "x")]);
-        let blocks = tree.read("repo/a");
-        assert_eq!(blocks.len(), 1);
-        assert!(blocks[0].contains("CLAUDE.md") && blocks[0].ends_with(":\nc"));
-    }
-
-    #[test]
-    fn what_is_too_long_is_cut() {
-        let tree = Tree::new(&[("repo/AGENTS.md", &"x".repeat(MAX_FILE + 1))]);
-        let blocks = tree.read("repo");
-        assert!(blocks[0].len() < MAX_FILE + 400 && blocks[0].ends_with("the file is longer)"));
+impl Nearby for Near {
+    fn of(&self, file: &Path) -> Vec<Instruction> {
+        let folders = file.ancestors().skip(1).take_while(|d| d.starts_with(&self.worktree) && *d != self.worktree);
+        let first = |d: &Path| NAMES.iter().map(|n| d.join(n)).find(|f| is_inside(f, &self.worktree));
+        let mut files: Vec<PathBuf> = folders.filter_map(first).collect();
+        files.reverse();
+        let mut left = MAX_ALL;
+        files.iter().filter_map(|f| block(f, &mut left)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -189,7 +189,7 @@ fn ended(body: &PartBody) -> Option<&'static str> {
         PartBody::Tool(p) => p.state.is_final().then_some("tool_use"),
         PartBody::StepStart { .. } => Some("step_start"),
         PartBody::StepFinish(_) => Some("step_finish"),
-        PartBody::File(_) | PartBody::Retry(_) | PartBody::Compaction(_) => None,
+        PartBody::File(_) | PartBody::Retry(_) | PartBody::Compaction(_) | PartBody::Prefix(_) => None,
     }
 }
 

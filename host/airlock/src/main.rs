@@ -3,13 +3,20 @@
 mod attach;
 mod bundled;
 mod cli;
+mod commands;
 mod config;
+mod documents;
 mod front_matter;
+mod inputs;
 mod instructions;
 mod json_lines;
+mod mentions;
 mod minds;
+mod naming;
 mod report;
+mod review;
 mod signals;
+mod skills;
 mod tui;
 mod wire;
 
@@ -56,6 +63,8 @@ fn dispatch(command: &'static Command) -> Result<Exit, Report> {
     match command {
         Command::Auth(command) => cli::auth::main(command).map(well),
         Command::Agents(args) => cli::agents::main(args).map(well),
+        Command::Commands(args) => cli::commands::main(args).map(well),
+        Command::Skills(args) => cli::skills::main(args).map(well),
         Command::Completions(args) => cli::completions::main(args).map(well),
         Command::Config(command) => block_on(cli::config::main(command)).map(well),
         Command::Run(args) => block_on(cli::run::main(args)),

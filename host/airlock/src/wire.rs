@@ -6,12 +6,14 @@ use crate::config::choice::{self, Choice};
 use crate::config::paths::Paths;
 use crate::config::{ConfigError, probe, variable};
 use crate::report::Report;
+use crate::skills::{SkillTool, Skills};
 use crate::tui::Screen;
 use crate::tui::asker::{Nobody, Person, Ready};
 use agent::gate::{GateOptions, Gatekeeper};
 use agent::journal::Rewinder;
-use agent::{Agent, Clock, Job, LonePorts, Ports, RetryPolicy, Roster};
+use agent::{Agent, Clock, HostTool, Job, LonePorts, Observed, Ports, RetryPolicy, Roster};
 use model::event::EventSink;
+use model::hook::Hooks;
 use model::permission::{Asker, Policy};
 use model::profile::Profile;
 use model::provider::{Minds, Provider};
@@ -136,13 +138,18 @@ pub async fn ports(
     asker: Arc<dyn Asker>,
     sink: Arc<dyn EventSink>,
 ) -> Result<Ports, Report> {
-    let gate = gate(ground, rooms, job.policy.clone(), asker, sink.clone()).await?;
-    let hooks = rooms.runtime.hooks(&ground.config.hooks)?;
+    let (skills, hooks) = (Arc::new(ground.skills()), hooks(ground, rooms)?);
+    let sink: Arc<dyn EventSink> =
+        if ground.config.hooks.is_empty() { sink } else { Observed::new(hooks.clone(), sink) };
+    let mut policy = job.policy.clone();
+    // The person's own skills lie outside the workspace, and their files are there to be read.
+    policy.layers.splice(0..0, skills.own.iter().map(|folder| agent::gate::readable_rules(&folder.join("*"))));
+    let gate = gate(ground, rooms, policy, asker, sink.clone(), hooks.clone()).await?;
     Ok(Ports {
         provider,
         minds,
         tools: rooms.runtime.tools(gate.clone(), rooms.ledger.clone()),
-        host_tools: vec![],
+        host_tools: skill_tool(skills),
         hooks,
         store: rooms.ledger.clone(),
         inbox: rooms.ledger.clone(),
@@ -180,14 +187,28 @@ pub async fn lone_ports(
     asker: Arc<dyn Asker>,
     sink: Arc<dyn EventSink>,
 ) -> Result<LonePorts, Report> {
-    let gate = gate(ground, rooms, policy, asker, sink).await?;
+    let hooks = hooks(ground, rooms)?;
+    let gate = gate(ground, rooms, policy, asker, sink, hooks.clone()).await?;
     Ok(LonePorts {
         tools: rooms.runtime.tools(gate.clone(), rooms.ledger.clone()),
-        hooks: rooms.runtime.hooks(&ground.config.hooks)?,
+        hooks,
         gate,
         store: rooms.ledger.clone(),
         clock: Arc::new(SystemClock),
     })
+}
+
+/// The tool `skill`, where there is something to load.
+fn skill_tool(skills: Arc<Skills>) -> Vec<Arc<dyn HostTool>> {
+    if skills.all.is_empty() { vec![] } else { vec![Arc::new(SkillTool::new(skills))] }
+}
+
+/// The chain of hooks that the config names.
+///
+/// # Errors
+/// A hook that is not there.
+pub fn hooks(ground: &Ground, rooms: &Rooms) -> Result<Arc<dyn Hooks>, Report> {
+    Ok(rooms.runtime.hooks(&ground.config.hooks)?)
 }
 
 /// The one judge of a run.
@@ -200,10 +221,11 @@ async fn gate(
     policy: Policy,
     asker: Arc<dyn Asker>,
     sink: Arc<dyn EventSink>,
+    hooks: Arc<dyn Hooks>,
 ) -> Result<Arc<Gatekeeper>, Report> {
     let approvals = rooms.ledger.approvals(&ground.place.worktree).await?;
     let options = GateOptions { policy, approvals, home: ground.paths.home.clone() };
-    Ok(Gatekeeper::new(options, rooms.ledger.clone(), asker, sink))
+    Ok(Gatekeeper::hooked(options, rooms.ledger.clone(), asker, sink, hooks))
 }
 
 /// Undo on this ledger and the real disk.

@@ -137,10 +137,6 @@ pub struct Part {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a part is shared behind an Arc: a box for each would cost one allocation more"
-)]
 pub enum PartBody {
     Text(TextPart),
     Reasoning(ReasoningPart),
@@ -153,6 +149,8 @@ pub enum PartBody {
     StepFinish(StepFinishPart),
     Retry(RetryPart),
     Compaction(CompactionPart),
+    /// The frozen beginning of the requests that follow; the model reads it as system blocks, never as part of its message.
+    Prefix(PrefixPart),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -213,6 +211,18 @@ pub struct RetryPart {
     pub time: Created,
 }
 
+/// The system blocks of a session, with one agent and one model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PrefixPart {
+    pub agent: String,
+    #[serde(flatten)]
+    pub model: ModelRef,
+    pub blocks: Vec<String>,
+    /// Where instructions among them came from → a hash of what stood there.
+    #[serde(skip_serializing_if = "Metadata::is_empty", default)]
+    pub sources: Metadata,
+}
+
 /// Work to be done: everything before this message is to be replaced by a summary. It is done once a summary answers its message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionPart {
@@ -241,7 +251,7 @@ impl PartBody {
             Self::Tool(p) => Some(&mut p.metadata),
             Self::StepStart { metadata } => Some(metadata),
             Self::StepFinish(p) => Some(&mut p.metadata),
-            Self::File(_) | Self::Retry(_) | Self::Compaction(_) => None,
+            Self::File(_) | Self::Retry(_) | Self::Compaction(_) | Self::Prefix(_) => None,
         }
     }
 
@@ -260,7 +270,7 @@ impl PartBody {
             Self::Tool(p) => &p.metadata,
             Self::StepStart { metadata } => metadata,
             Self::StepFinish(p) => &p.metadata,
-            Self::File(_) | Self::Retry(_) | Self::Compaction(_) => return false,
+            Self::File(_) | Self::Retry(_) | Self::Compaction(_) | Self::Prefix(_) => return false,
         };
         metadata.get(DROPPED) == Some(&Value::Bool(true))
     }

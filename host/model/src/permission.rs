@@ -7,6 +7,7 @@
 //! nothing else: a deny is final.
 
 use crate::fault::FailureKind;
+use crate::hook::HookDenial;
 use crate::id::{AskId, CallId, MessageId, SessionId};
 use crate::question::{Answers, Inquiry};
 use crate::tool::ToolFailure;
@@ -188,6 +189,8 @@ pub struct Actor {
 pub enum Denial {
     #[error("the rule `{0}` forbids it")]
     Rule(Rule),
+    #[error("the hook {} forbids it: {}", .0.hook, .0.reason)]
+    Hook(HookDenial),
     #[error("the person said no{}", .0.as_deref().map(|r| format!(": {r}")).unwrap_or_default())]
     Rejected(Option<String>),
     #[error("it needs a permission and nobody is there to give it")]

@@ -85,6 +85,16 @@ pub struct Request {
     pub max_output_tokens: Option<u32>,
     pub temperature: Option<f64>,
     pub response_schema: Option<Value>,
+    pub extra: Extra,
+}
+
+/// What hooks add to a request beside its words.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Extra {
+    /// JSON object for the adapter, laid over what the config says.
+    pub options: Option<Value>,
+    /// HTTP headers. None of them replaces one that the adapter or the host writes, and none may name a secret.
+    pub headers: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

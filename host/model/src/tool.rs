@@ -41,6 +41,8 @@ pub struct Scope {
 pub enum ScopeKind {
     FsRead,
     FsWrite,
+    /// A patch: each file that it names.
+    FsPatch,
     Host,
     Command,
     Subject,
@@ -54,7 +56,7 @@ impl ScopeKind {
     pub fn permission(self) -> Option<&'static str> {
         match self {
             Self::FsRead => Some("read"),
-            Self::FsWrite => Some("edit"),
+            Self::FsWrite | Self::FsPatch => Some("edit"),
             Self::Host => Some("net"),
             Self::Command => Some("bash"),
             Self::Subject | Self::Agent => None,
@@ -91,6 +93,8 @@ pub struct ToolCall {
     /// What counts as inside: the root of the repository, else the workspace.
     pub worktree: PathBuf,
     pub grant: CallGrant,
+    /// Variables for the programs that it runs, beside those that the component names itself.
+    pub env: Vec<(String, String)>,
     pub now_ms: u64,
 }
 

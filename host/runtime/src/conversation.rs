@@ -105,7 +105,7 @@ impl Shelf {
 mod tests {
     use super::*;
     use model::id::SessionId;
-    use model::provider::{ChatMessage, ChatPart, Role, ToolChoice};
+    use model::provider::{ChatMessage, ChatPart, Extra, Role, ToolChoice};
 
     fn says(text: &str) -> Arc<ChatMessage> {
         Arc::new(ChatMessage { role: Role::User, parts: vec![ChatPart::Text(text.into())] })
@@ -122,6 +122,7 @@ mod tests {
             max_output_tokens: None,
             temperature: None,
             response_schema: None,
+            extra: Extra::default(),
         }
     }
 

@@ -29,6 +29,37 @@ pub struct Outgoing {
     pub body: Vec<u8>,
 }
 
+/// Headers that belong to the transport, or carry a key under some provider: no hook writes them.
+const RESERVED: &[&str] = &[
+    "authorization",
+    "proxy-authorization",
+    "api-key",
+    "x-api-key",
+    "x-goog-api-key",
+    "cookie",
+    "host",
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+];
+
+impl Outgoing {
+    /// Adds headers that hooks gave. One that is there already stays, one that names a secret or is no header is left out.
+    pub fn add_headers(&mut self, given: &[(String, String)]) {
+        for (name, value) in given {
+            let name = name.to_ascii_lowercase();
+            let well_formed = HeaderName::from_bytes(name.as_bytes()).is_ok() && HeaderValue::from_str(value).is_ok();
+            let taken = self.headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(&name));
+            if well_formed && !taken && !RESERVED.contains(&name.as_str()) && !has_placeholder(value) {
+                self.headers.push((name, value.clone()));
+            } else {
+                tracing::warn!(header = %name, "a header of a hook was left out");
+            }
+        }
+    }
+}
+
 /// An answer outside 2xx.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -217,4 +248,25 @@ async fn error_body(mut body: Body, time: Duration) -> Vec<u8> {
     let _ = timeout(time, read).await;
     bytes.truncate(ERROR_BODY);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_adds_headers_and_replaces_none() {
+        let pair = |n: &str, v: &str| (n.to_owned(), v.to_owned());
+        let mut out =
+            Outgoing { method: "POST".into(), url: String::new(), headers: vec![pair("X-Mine", "1")], body: vec![] };
+        out.add_headers(&[
+            pair("X-Trace", "t"),
+            pair("x-mine", "2"),
+            pair("Authorization", "Bearer"),
+            pair("x-key", "{{secret:KEY}}"),
+            pair("bad name", "v"),
+            pair("x-bad", "a\nb"),
+        ]);
+        assert_eq!(out.headers, [pair("X-Mine", "1"), pair("x-trace", "t")]);
+    }
 }

@@ -36,6 +36,7 @@ mod vault;
 mod veil;
 
 pub use error::RuntimeError;
+pub use hooks::HookUse;
 pub use http::HttpOptions;
 pub use library::{Bundled, CompileNotice, Learnt};
 pub use manifest::Manifest;

@@ -28,6 +28,7 @@ pub fn setup(component: Arc<str>, bounds: Bounds) -> Setup {
         grant: Arc::default(),
         workspace: "/".into(),
         bounds,
+        env: Vec::new(),
         sandbox: Arc::new(Sandbox { writable: Vec::new(), ..Sandbox::new(Path::new("/"), Path::new("/")) }),
     }
 }

@@ -6,7 +6,7 @@ use crate::caps::scan::{Scanner, Watch};
 use crate::conversation::Shelf;
 use crate::engine::EngineKind;
 use crate::error::RuntimeError;
-use crate::hooks::Chain;
+use crate::hooks::{Chain, HookUse};
 use crate::library::{Bundled, Library, Notify};
 use crate::loader::Loader;
 use crate::provider::{Adapter, ProviderConfig};
@@ -82,12 +82,12 @@ impl Runtime {
     ///
     /// # Errors
     /// A name that is not there, or a component without hooks.
-    pub fn hooks(self: &Arc<Self>, names: &[String]) -> Result<Arc<dyn Hooks>, RuntimeError> {
-        if names.is_empty() {
+    pub fn hooks(self: &Arc<Self>, uses: &[HookUse]) -> Result<Arc<dyn Hooks>, RuntimeError> {
+        if uses.is_empty() {
             return Ok(Arc::new(NoHooks));
         }
-        let find = |name: &String| self.find(Role::Hook, name);
-        let chain = names.iter().map(find).collect::<Result<_, _>>()?;
+        let find = |u: &HookUse| Ok((self.find(Role::Hook, &u.name)?, u.may_allow));
+        let chain = uses.iter().map(find).collect::<Result<_, RuntimeError>>()?;
         Ok(Arc::new(Chain::new(Arc::clone(self), chain)))
     }
 

@@ -52,7 +52,7 @@ pub struct Adapter {
     plugin: Arc<Plugin>,
     http: Http,
     secrets: Secrets,
-    options: Option<String>,
+    options: Option<Value>,
     tape: Option<Arc<Tape>>,
     id: AdapterId,
     text_calls: bool,
@@ -70,9 +70,9 @@ impl Adapter {
         let url = config.base_url.unwrap_or_else(|| info.base_url.clone());
         let bad = |why| RuntimeError::BaseUrl { provider: config.adapter.clone(), url: url.clone(), why };
         let http = Destination::parse(&url).and_then(|to| Http::new(to, config.http)).map_err(bad)?;
-        let options = config.options.map(|o| o.to_string());
         let (id, secrets) = (AdapterId::new(), Secrets::new(config.secrets));
-        Ok(Self { runtime, plugin, http, secrets, options, tape: config.tape, id, text_calls: config.text_calls })
+        let (options, tape) = (config.options, config.tape);
+        Ok(Self { runtime, plugin, http, secrets, options, tape, id, text_calls: config.text_calls })
     }
 
     fn failed(&self, fault: &Fault) -> ProviderFailure {
@@ -96,15 +96,29 @@ impl Adapter {
         }
         let session = self.session(cancel.clone())?;
         let url = self.http.destination().as_str();
-        let encoding = Encoding::new(request, url, self.secrets.names(), self.options.clone());
+        let encoding = Encoding::new(request, url, self.secrets.names(), self.options(request));
         Conversation::begin(self.id, session, request, &encoding).map_err(|fault| self.failed(&fault))
+    }
+
+    /// What a hook says lies over what the config says.
+    fn options(&self, request: &Request) -> Option<String> {
+        let mut all = self.options.clone();
+        match (&mut all, &request.extra.options) {
+            (Some(Value::Object(all)), Some(Value::Object(more))) => {
+                all.extend(more.iter().map(|(k, v)| (k.clone(), v.clone())));
+            }
+            (_, Some(more)) => all = Some(more.clone()),
+            (_, None) => {}
+        }
+        all.map(|o| o.to_string())
     }
 
     async fn open(&self, request: &Request, cancel: &CancellationToken) -> Result<Answering, ProviderFailure> {
         let slot = self.runtime.codec_slot().await;
         let mut conversation = self.conversation(request, cancel)?;
         let encoded = conversation.encode().map_err(|f| self.failed(&f))?;
-        let outgoing = encoded.map_err(|why| invalid(self.secrets.blank(why)))?;
+        let mut outgoing = encoded.map_err(|why| invalid(self.secrets.blank(why)))?;
+        outgoing.add_headers(&request.extra.headers);
         match self.exchange(outgoing, request).await? {
             Reply::Refused(answer) => {
                 let classified = conversation.session.call(|live, store| live.classify(store, &answer));

@@ -33,10 +33,38 @@ pub enum HookPoint {
     TextComplete,
     ToolBefore,
     ToolAfter,
+    Permission,
+    Message,
+    Messages,
+    System,
+    Params,
+    Headers,
+    ToolSpec,
+    ProcessEnv,
+    Command,
+    Compacting,
+    Stop,
+    Event,
 }
 
 impl HookPoint {
-    pub const ALL: [Self; 3] = [Self::TextComplete, Self::ToolBefore, Self::ToolAfter];
+    pub const ALL: [Self; 15] = [
+        Self::TextComplete,
+        Self::ToolBefore,
+        Self::ToolAfter,
+        Self::Permission,
+        Self::Message,
+        Self::Messages,
+        Self::System,
+        Self::Params,
+        Self::Headers,
+        Self::ToolSpec,
+        Self::ProcessEnv,
+        Self::Command,
+        Self::Compacting,
+        Self::Stop,
+        Self::Event,
+    ];
 
     /// The interface of the contract.
     #[must_use]
@@ -45,6 +73,18 @@ impl HookPoint {
             Self::TextComplete => "hook-text-complete",
             Self::ToolBefore => "hook-tool-before",
             Self::ToolAfter => "hook-tool-after",
+            Self::Permission => "hook-permission",
+            Self::Message => "hook-message",
+            Self::Messages => "hook-messages",
+            Self::System => "hook-system",
+            Self::Params => "hook-params",
+            Self::Headers => "hook-headers",
+            Self::ToolSpec => "hook-tool-spec",
+            Self::ProcessEnv => "hook-process-env",
+            Self::Command => "hook-command",
+            Self::Compacting => "hook-compacting",
+            Self::Stop => "hook-stop",
+            Self::Event => "hook-event",
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct CallState {
     pub files: fs::State,
     /// Around the programs of this call.
     pub sandbox: Arc<Sandbox>,
+    /// For its programs, as hooks said.
+    pub env: Vec<(String, String)>,
     /// Programs that run.
     pub children: usize,
     wasi: WasiCtx,
@@ -50,6 +52,8 @@ pub struct Setup {
     pub workspace: PathBuf,
     pub bounds: Bounds,
     pub sandbox: Arc<Sandbox>,
+    /// Variables for the programs that it runs.
+    pub env: Vec<(String, String)>,
 }
 
 impl CallState {
@@ -65,6 +69,7 @@ impl CallState {
             table,
             files: fs::State::new(Arc::clone(&setup.funnel)),
             sandbox: setup.sandbox,
+            env: setup.env,
             children: 0,
             funnel: setup.funnel,
             progress: setup.progress,

@@ -127,7 +127,7 @@ fn written(text: &str) -> Option<Vec<&str>> {
 mod tests {
     use super::*;
     use model::id::SessionId;
-    use model::provider::{ModelResult, Role, ToolChoice, ToolDecl};
+    use model::provider::{Extra, ModelResult, Role, ToolChoice, ToolDecl};
 
     fn request(result: &str) -> Request {
         let tool = |name: &str| ToolDecl { name: name.into(), description: String::new(), input_schema: "{}".into() };
@@ -148,6 +148,7 @@ mod tests {
             max_output_tokens: None,
             temperature: None,
             response_schema: None,
+            extra: Extra::default(),
         }
     }
 

@@ -156,6 +156,7 @@ impl Job {
             workspace: self.call.workspace.clone(),
             bounds: Bounds::TOOL.with(&self.plugin.grant.limits),
             sandbox: Arc::new(self.runtime.sandbox(&self.call.worktree)),
+            env: self.call.env.clone(),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The decoder against each known quirk, and noise.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use airlock::provider::{FailureKind, FinishReason, StreamEvent, Usage};
 use fold::{Folded, after_each_cr, chunks, decode, events, fold};

@@ -1,6 +1,7 @@
 //! The tool `read`: text files by lines, folders, images and PDFs.
 
 mod folder;
+mod picture;
 mod sniff;
 mod text;
 
@@ -16,8 +17,10 @@ use textfile::Kind;
 
 /// Lines or entries in one result, unless fewer are asked for.
 const MAX_LINES: u64 = 2000;
-/// Bytes of an image or PDF.
+/// Bytes of a PDF, or of an image that cannot be made smaller.
 const MAX_ATTACHED: u64 = 5 << 20;
+/// Bytes of an image before it is made to fit.
+const MAX_IMAGE: u64 = 20 << 20;
 
 /// Reads a file or folder.
 #[derive(Debug)]
@@ -85,24 +88,35 @@ fn file(path: &Path, len: u64, window: Window) -> Result<ToolOutput, ToolFailure
     }
 }
 
+const PDF: &str = "application/pdf";
+
 fn attached(path: &Path, file: File, len: u64, mime: &str) -> Result<ToolOutput, ToolFailure> {
-    if len > MAX_ATTACHED {
-        let text = format!("{} is too large to be shown: {len} bytes, {MAX_ATTACHED} at most.", path.display());
-        return Err(ToolFailure::Failed(text));
+    let max = if mime == PDF { MAX_ATTACHED } else { MAX_IMAGE };
+    let too_large = |len: u64, max: u64| {
+        ToolFailure::Failed(format!("{} is too large to be shown: {len} bytes, {max} at most.", path.display()))
+    };
+    if len > max {
+        return Err(too_large(len, max));
     }
     let mut data = Vec::new();
-    file.take(MAX_ATTACHED)
-        .read_to_end(&mut data)
-        .map_err(|e| ToolFailure::io(&format!("read {}", path.display()), &e))?;
+    file.take(max).read_to_end(&mut data).map_err(|e| ToolFailure::io(&format!("read {}", path.display()), &e))?;
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-    let mut output =
-        ToolOutput::text(if mime == "application/pdf" { "PDF read." } else { "Image read." }).with("truncated", false);
-    output.attachments.push(Attachment { mime: mime.into(), name, data });
+    let mut output = ToolOutput::text(if mime == PDF { "PDF read." } else { "Image read." }).with("truncated", false);
+    let mut mime = mime.to_owned();
+    if mime != PDF {
+        match picture::fit(&mime, &data) {
+            Ok(fitted) => (mime, data) = (fitted.mime, fitted.data),
+            // What a small file holds that cannot be read here the model may know.
+            Err(_) if len <= MAX_ATTACHED => {}
+            Err(why) => return Err(ToolFailure::Failed(format!("{} cannot be shown: {why}.", path.display()))),
+        }
+    }
+    output.attachments.push(Attachment { mime, name, data });
     Ok(output)
 }
 
-// A result may hold an image, and counting the lines of a large file takes its time.
-airlock::tool_plugin! { Read; "fs": { "/": "ro" }, "limits": { "output": 8388608, "cpu_ms": 30000 } }
+// A result may hold an image, which is decoded here; and counting the lines of a large file takes its time.
+airlock::tool_plugin! { Read; "fs": { "/": "ro" }, "limits": { "output": 8388608, "cpu_ms": 30000, "memory": 268435456 } }
 
 #[cfg(test)]
 mod tests;

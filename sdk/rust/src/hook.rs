@@ -1,4 +1,7 @@
-//! Hooks: pure functions that see, and may change, what passes between the model and the tools.
+//! Hooks: pure functions that see, and may change, what passes between the person, the model and the tools.
+
+mod glue;
+pub mod points;
 
 use crate::CallContext;
 use serde_json::{Map, Value};
@@ -45,51 +48,106 @@ pub trait Guard: TextComplete + ToolBefore + ToolAfter {}
 
 impl<T: TextComplete + ToolBefore + ToolAfter> Guard for T {}
 
-/// Makes the crate a component with a hook: `hook_plugin! { guard: Redact }`. Before the colon stands `text_complete`, `tool_before`,
-/// `tool_after`, or `guard` for all three; behind the type, after a `;`, what the component asks for (as in `tool_plugin!`).
+/// Makes the crate a component with a hook: `hook_plugin! { guard: Redact }`. Before the colon stands the point (`text_complete`,
+/// `tool_before`, `tool_after`, `permission`, `message`, `messages`, `system`, `params`, `headers`, `tool_spec`, `process_env`,
+/// `command`, `compacting`, `stop`, `event`), or `guard` for the first three together; behind the type, after a `;`, what the component
+/// asks for (as in `tool_plugin!`).
 #[macro_export]
 macro_rules! hook_plugin {
-    (text_complete: $hook:ident $(; $($asks:tt)*)?) => {
+    ($point:ident: $hook:ident $(; $($asks:tt)*)?) => {
         $crate::manifest! { $($($asks)*)? }
         #[cfg(target_family = "wasm")]
         mod __airlock {
-            $crate::__text_complete_bindings! {}
-            struct Component;
-            $crate::__text_complete_hook! { super::$hook }
+            $crate::__hook! { $point, super::$hook }
             export!(Component);
         }
     };
-    (tool_before: $hook:ident $(; $($asks:tt)*)?) => {
-        $crate::manifest! { $($($asks)*)? }
-        #[cfg(target_family = "wasm")]
-        mod __airlock {
-            $crate::__tool_before_bindings! {}
-            struct Component;
-            $crate::__tool_before_hook! { super::$hook }
-            export!(Component);
-        }
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hook {
+    (guard, $hook:ty) => {
+        $crate::__guard_bindings! {}
+        struct Component;
+        $crate::__text_complete_hook! { $hook }
+        $crate::__tool_before_hook! { $hook }
+        $crate::__tool_after_hook! { $hook }
     };
-    (tool_after: $hook:ident $(; $($asks:tt)*)?) => {
-        $crate::manifest! { $($($asks)*)? }
-        #[cfg(target_family = "wasm")]
-        mod __airlock {
-            $crate::__tool_after_bindings! {}
-            struct Component;
-            $crate::__tool_after_hook! { super::$hook }
-            export!(Component);
-        }
+    (text_complete, $hook:ty) => {
+        $crate::__text_complete_bindings! {}
+        struct Component;
+        $crate::__text_complete_hook! { $hook }
     };
-    (guard: $hook:ident $(; $($asks:tt)*)?) => {
-        $crate::manifest! { $($($asks)*)? }
-        #[cfg(target_family = "wasm")]
-        mod __airlock {
-            $crate::__guard_bindings! {}
-            struct Component;
-            $crate::__text_complete_hook! { super::$hook }
-            $crate::__tool_before_hook! { super::$hook }
-            $crate::__tool_after_hook! { super::$hook }
-            export!(Component);
-        }
+    (tool_before, $hook:ty) => {
+        $crate::__tool_before_bindings! {}
+        struct Component;
+        $crate::__tool_before_hook! { $hook }
+    };
+    (tool_after, $hook:ty) => {
+        $crate::__tool_after_bindings! {}
+        struct Component;
+        $crate::__tool_after_hook! { $hook }
+    };
+    (permission, $hook:ty) => {
+        $crate::__permission_bindings! {}
+        struct Component;
+        $crate::__permission_hook! { $hook }
+    };
+    (message, $hook:ty) => {
+        $crate::__message_bindings! {}
+        struct Component;
+        $crate::__message_hook! { $hook }
+    };
+    (messages, $hook:ty) => {
+        $crate::__messages_bindings! {}
+        struct Component;
+        $crate::__messages_hook! { $hook }
+    };
+    (system, $hook:ty) => {
+        $crate::__system_bindings! {}
+        struct Component;
+        $crate::__system_hook! { $hook }
+    };
+    (params, $hook:ty) => {
+        $crate::__params_bindings! {}
+        struct Component;
+        $crate::__params_hook! { $hook }
+    };
+    (headers, $hook:ty) => {
+        $crate::__headers_bindings! {}
+        struct Component;
+        $crate::__headers_hook! { $hook }
+    };
+    (tool_spec, $hook:ty) => {
+        $crate::__tool_spec_bindings! {}
+        struct Component;
+        $crate::__tool_spec_hook! { $hook }
+    };
+    (process_env, $hook:ty) => {
+        $crate::__process_env_bindings! {}
+        struct Component;
+        $crate::__process_env_hook! { $hook }
+    };
+    (command, $hook:ty) => {
+        $crate::__command_bindings! {}
+        struct Component;
+        $crate::__command_hook! { $hook }
+    };
+    (compacting, $hook:ty) => {
+        $crate::__compacting_bindings! {}
+        struct Component;
+        $crate::__compacting_hook! { $hook }
+    };
+    (stop, $hook:ty) => {
+        $crate::__stop_bindings! {}
+        struct Component;
+        $crate::__stop_hook! { $hook }
+    };
+    (event, $hook:ty) => {
+        $crate::__event_bindings! {}
+        struct Component;
+        $crate::__event_hook! { $hook }
     };
 }
 

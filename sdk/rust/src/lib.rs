@@ -6,7 +6,7 @@
 //! | --- | --- | --- | --- |
 //! | tools for the model | [`Tool`] | [`tool_plugin!`] | `wasm32-wasip2` |
 //! | a model adapter | [`Provider`](provider::Provider) | [`provider_plugin!`] | `wasm32-unknown-unknown` |
-//! | a hook | [`TextComplete`], [`ToolBefore`], [`ToolAfter`], [`Guard`] | [`hook_plugin!`] | either |
+//! | a hook | [`TextComplete`], [`ToolBefore`], [`ToolAfter`], [`Guard`], and those in [`hooks`] | [`hook_plugin!`] | either |
 //!
 //! The glue exists for a wasm target only. For the machine that you work on the crate is plain Rust, so that tests need no host.
 //!
@@ -53,6 +53,7 @@ pub mod host;
 pub mod provider;
 pub mod sse;
 
+pub use hook::points as hooks;
 pub use hook::{Guard, TextComplete, TextContext, ToolAfter, ToolBefore, ToolView};
 #[doc(hidden)]
 pub use manifest::is_plain;

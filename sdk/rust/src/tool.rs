@@ -125,6 +125,8 @@ pub enum ScopeKind {
     FsRead,
     /// A file to be written, made or removed.
     FsWrite,
+    /// A patch between the lines `*** Begin Patch` and `*** End Patch`: each file that it names is read and written.
+    FsPatch,
     /// A URL or host to be reached.
     Host,
     /// A shell line to be run.
@@ -298,6 +300,7 @@ macro_rules! tool_plugin {
                 let kind = match scope.kind {
                     $crate::ScopeKind::FsRead => wit::ScopeKind::FsRead,
                     $crate::ScopeKind::FsWrite => wit::ScopeKind::FsWrite,
+                    $crate::ScopeKind::FsPatch => wit::ScopeKind::FsPatch,
                     $crate::ScopeKind::Host => wit::ScopeKind::Host,
                     $crate::ScopeKind::Command => wit::ScopeKind::Command,
                     $crate::ScopeKind::Subject => wit::ScopeKind::Subject,

@@ -7,6 +7,7 @@ use super::progress::{Board, Pen};
 use super::scopes::Footprint;
 use super::stage::{Outcome, Prepared, Refused, Settled, broken, carry_out, prepare, refuse};
 use crate::loop_guard::{CallMark, Circle};
+use crate::nearby::Surroundings;
 use crate::places::Places;
 use crate::run::Clock;
 use crate::toolset::Toolset;
@@ -46,6 +47,8 @@ pub(crate) struct Bench {
     pub clock: Arc<dyn Clock>,
     pub places: Arc<dyn Places>,
     pub watch: Watch,
+    /// What lies near the files that calls read.
+    pub surroundings: Option<Arc<Surroundings>>,
 }
 
 impl Bench {

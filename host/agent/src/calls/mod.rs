@@ -10,4 +10,4 @@ mod stage;
 
 pub(crate) use crew::{Bench, Crew, Happened};
 pub(crate) use doom::Watch;
-pub(crate) use stage::{Halt, Outcome, Settled, act, blocks, prepare};
+pub(crate) use stage::{Halt, Outcome, Settled, act, blocks, carry_out, prepare};

@@ -1,6 +1,8 @@
 //! What a call will touch, read from its arguments: the acts to be judged, the grant that a yes gives, and its footprint, from
 //! which follows what it may run beside. Pure but for [`Places`].
 
+mod patch;
+
 use crate::places::{Places, absolute};
 use model::grant::{CallGrant, ShellLine};
 use model::permission::Act;
@@ -49,7 +51,7 @@ fn overlap(a: &[PathBuf], b: &[PathBuf]) -> bool {
 
 /// Whether a call may have effects. A tool that calls itself read-only and declares writes or commands is not believed.
 pub(crate) fn acts(spec: &ToolSpec) -> bool {
-    let declares = |s: &Scope| matches!(s.kind, ScopeKind::FsWrite | ScopeKind::Command);
+    let declares = |s: &Scope| matches!(s.kind, ScopeKind::FsWrite | ScopeKind::FsPatch | ScopeKind::Command);
     !spec.annotations.read_only || spec.scopes.iter().any(declares)
 }
 
@@ -57,9 +59,10 @@ pub(crate) fn survey(spec: &ToolSpec, input: &Value, directory: &Path, places: &
     let mut survey = Survey { acts: vec![], grant: CallGrant::default(), footprint: Footprint::Everything };
     for scope in &spec.scopes {
         if let Some(value) = value(scope, input) {
-            let act = act(scope.kind, value, input, directory, places);
-            allow(&mut survey.grant, &act);
-            survey.acts.push(act);
+            for act in acts_of(scope.kind, value, input, directory, places) {
+                allow(&mut survey.grant, &act);
+                survey.acts.push(act);
+            }
         }
     }
     if survey.acts.is_empty() {
@@ -73,9 +76,13 @@ fn value<'a>(scope: &'a Scope, input: &'a Value) -> Option<&'a str> {
     input.get(&scope.argument).and_then(Value::as_str).or(scope.default.as_deref())
 }
 
-fn act(kind: ScopeKind, value: &str, input: &Value, directory: &Path, places: &dyn Places) -> Act {
+fn acts_of(kind: ScopeKind, value: &str, input: &Value, directory: &Path, places: &dyn Places) -> Vec<Act> {
     let real = |written: &str| places.resolve(&absolute(directory, written));
-    match kind {
+    vec![match kind {
+        ScopeKind::FsPatch => {
+            let files = patch::paths(value).into_iter().map(real);
+            return files.flat_map(|path| [Act::Read { path: path.clone() }, Act::Write { path }]).collect();
+        }
         ScopeKind::FsRead => Act::Read { path: real(value) },
         ScopeKind::FsWrite => Act::Write { path: real(value) },
         ScopeKind::Command => {
@@ -87,7 +94,7 @@ fn act(kind: ScopeKind, value: &str, input: &Value, directory: &Path, places: &d
             let host = vec![value.to_owned()];
             Act::Other { permission: "net".into(), patterns: host.clone(), always: host }
         }
-    }
+    }]
 }
 
 /// What a yes to this act lets the call do.
@@ -156,6 +163,9 @@ mod tests {
         let elsewhere = [Act::Shell { line: "ls".into(), cwd: "/w/real".into() }];
         check(ScopeKind::Command, json!({"a": "ls", "workdir": "link"}), &elsewhere);
         check(ScopeKind::Subject, json!({"a": "x*"}), &[Act::Call { subject: Some("x*".into()) }]);
+        let both = [Act::Read { path: "/w/real/y".into() }, Act::Write { path: "/w/real/y".into() }];
+        check(ScopeKind::FsPatch, json!({"a": "*** Begin Patch\n*** Delete File: link/y\n"}), &both);
+        check(ScopeKind::FsPatch, json!({"a": "no patch"}), &[Act::Call { subject: None }]);
         check(ScopeKind::FsRead, json!({}), &[Act::Call { subject: None }]);
         check(ScopeKind::FsRead, json!({"a": 3}), &[Act::Call { subject: None }]);
         assert_eq!(of(&tool(true, &[]), json!({})).acts, [Act::Call { subject: None }]);

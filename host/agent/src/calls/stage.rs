@@ -13,17 +13,20 @@ use futures::FutureExt;
 use model::fault::FailureKind;
 use model::grant::CallGrant;
 use model::hook::{CallContext, ResultView};
-use model::permission::{Act, Denial, Rule};
+use model::permission::{Act, Action, Actor, Denial, Rule};
 use model::provider::ModelCall;
 use model::tool::{ProgressSink, ToolAttachment, ToolCall, ToolFailure, ToolOutput};
 use model::tool_state::{Attachment, Done, Metadata};
 use serde_json::{Map, Value, json};
 use std::panic::AssertUnwindSafe;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Bytes of broken arguments that are kept and quoted.
 const MAX_QUOTE: usize = 2000;
+/// The tool whose files have surroundings.
+const READ: &str = "read";
 /// Attachments of one result, together.
 const MAX_ATTACHED: usize = 16 << 20;
 
@@ -197,9 +200,10 @@ pub(crate) async fn carry_out(
         }
     }
     let tool = prepared.tool_name().to_owned();
+    let around = Around::of(&prepared, &bench);
     match act(prepared, &bench, progress, cancel).await {
         Err(refused) => refused.into(),
-        Ok(output) => complete(&tool, output, &bench).await,
+        Ok(output) => complete(&tool, output, around, &bench).await,
     }
 }
 
@@ -257,7 +261,7 @@ pub(crate) fn blocks(denial: &Denial) -> bool {
     match denial {
         Denial::Unanswered | Denial::Rejected(None) => true,
         Denial::Rejected(Some(feedback)) => feedback.trim().is_empty(),
-        Denial::Rule(_) | Denial::Cancelled => false,
+        Denial::Rule(_) | Denial::Hook(_) | Denial::Cancelled => false,
     }
 }
 
@@ -281,6 +285,7 @@ async fn execute(
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolFailure> {
     let Permitted { prepared, grant } = permitted;
+    let env = if prepared.acts() { bench.hooks.process_env(&prepared.context(bench)).await } else { vec![] };
     let call = ToolCall {
         session: bench.session.id.clone(),
         message: bench.message.clone(),
@@ -291,6 +296,7 @@ async fn execute(
         workspace: bench.session.directory.clone(),
         worktree: bench.session.worktree.clone(),
         grant: grant.clone(),
+        env,
         now_ms: bench.clock.now_ms(),
     };
     let result = bench.tools.call(call, progress, cancel.clone()).await;
@@ -326,15 +332,39 @@ async fn seen(prepared: &Prepared, output: ToolOutput, bench: &Bench, cancel: &C
     }
 }
 
-async fn complete(tool: &str, output: ToolOutput, bench: &Bench) -> Settled {
+async fn complete(tool: &str, output: ToolOutput, around: Option<Around>, bench: &Bench) -> Settled {
     let ToolOutput { title, text, mut metadata, attachments } = output;
-    let output = output::bound(text, &mut metadata, bench.store.as_ref()).await;
+    let mut output = output::bound(text, &mut metadata, bench.store.as_ref()).await;
+    if let Some(around) = around {
+        around.tell(bench, &mut output, &mut metadata);
+    }
     let title = if title.is_empty() { tool.to_owned() } else { title };
     match attach(attachments) {
         Ok(attachments) => {
             Settled { outcome: Outcome::Completed(Done { title, output, metadata, attachments }), halt: None }
         }
         Err(failure) => Refused::from(failure).into(),
+    }
+}
+
+/// The files that a call has read. They bring the instructions along that lie near them; their reader has nothing to do with that.
+struct Around {
+    actor: Actor,
+    files: Vec<PathBuf>,
+}
+
+impl Around {
+    fn of(prepared: &Prepared, bench: &Bench) -> Option<Self> {
+        bench.surroundings.as_ref().filter(|_| prepared.tool_name() == READ)?;
+        let actor = bench.actor(&prepared.call, prepared.tool_name());
+        Some(Self { actor, files: prepared.survey(bench).grant.reads })
+    }
+
+    fn tell(self, bench: &Bench, output: &mut String, metadata: &mut Metadata) {
+        let Some(surroundings) = &bench.surroundings else { return };
+        let may_read =
+            |path: &Path| bench.gate.decide(&self.actor, &Act::Read { path: path.to_owned() }) == Action::Allow;
+        self.files.iter().for_each(|file| surroundings.tell(file, output, metadata, may_read));
     }
 }
 

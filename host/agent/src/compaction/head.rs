@@ -61,7 +61,11 @@ fn entry(part: &Part, is_user: bool) -> Option<String> {
         PartBody::File(f) if f.mime.starts_with("text/") => None,
         PartBody::File(f) => Some(format!("[{who}] {}", named(&f.mime, f.filename.as_deref()))),
         PartBody::Tool(t) => Some(call(t)),
-        PartBody::StepStart { .. } | PartBody::StepFinish(_) | PartBody::Retry(_) | PartBody::Compaction(_) => None,
+        PartBody::StepStart { .. }
+        | PartBody::StepFinish(_)
+        | PartBody::Retry(_)
+        | PartBody::Compaction(_)
+        | PartBody::Prefix(_) => None,
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::history::{asked, assistant, completed, continued, summary, text, user};
 use crate::testing::model_ref;
+use model::hook::Compacting;
 use model::provider::Model;
 
 /// A turn in short: `u10` a prompt of ten tokens, `a10` an answer of ten.
@@ -115,13 +116,16 @@ fn an_earlier_summary_is_updated_and_not_summarised() {
     let h =
         vec![user("first"), ask.clone(), summary(&ask, "EARLIER"), continued("go on"), message("a10"), user("then")];
     let plan = plan_of(&h, 0, 0, 0);
-    let question = plan.question();
+    let question = plan.question(&Compacting::default());
     assert!(question.starts_with(UPDATE) && question.contains("<previous-summary>\nEARLIER\n</previous-summary>"));
     assert!(!plan.head.contains("EARLIER") && !plan.head.contains("first") && !plan.head.contains("go on"));
     let plan = plan_of(&h[..1], 0, 0, 0);
-    assert!(plan.question().starts_with(ANEW) && plan.question().contains("[user] first"));
+    assert!(
+        plan.question(&Compacting::default()).starts_with(ANEW)
+            && plan.question(&Compacting::default()).contains("[user] first")
+    );
     for section in ["Objective", "Important Details", "Completed", "Active", "Blocked", "Next Move", "Relevant Files"] {
-        assert!(plan.question().contains(section), "{section}");
+        assert!(plan.question(&Compacting::default()).contains(section), "{section}");
     }
 }
 

@@ -16,6 +16,7 @@ pub fn default_rules() -> Layer {
         rule("grep", "*", Action::Allow),
         rule("list", "*", Action::Allow),
         rule("todowrite", "*", Action::Allow),
+        rule("skill", "*", Action::Allow),
         rule("question", "*", Action::Allow),
         rule("task", "*", Action::Allow),
         // Only the planner's own rules open it.

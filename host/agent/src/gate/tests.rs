@@ -1,4 +1,5 @@
 mod cases;
+mod opinions;
 
 use super::*;
 use crate::testing::store::Memory;

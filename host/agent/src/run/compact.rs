@@ -7,6 +7,7 @@ use crate::input::Drafting;
 use crate::transcript::visible_text;
 use crate::turn::{Asking, Spent, Turn, Turned};
 use model::event::{Ending, Event};
+use model::hook::Compacting;
 use model::id::MessageId;
 use model::message::{Message, MessageError, Part, PartBody};
 use model::provider::{FailureKind, ProviderFailure};
@@ -62,8 +63,10 @@ impl Run<'_> {
         let message = self.open_summary(asked, &writer);
         // Observers have to know what they are about to hear.
         self.bus.flush().await?;
-        match self.write_summary(&message, &plan, &writer).await? {
-            Turned::Ended { .. } => self.judge_summary(&message, &plan, before).await.map(|()| None),
+        let wish = Compacting { go_on: true, ..Compacting::default() };
+        let wish = self.ports.hooks.compacting(&self.context(), wish).await;
+        match self.write_summary(&message, plan.question(&wish), &writer).await? {
+            Turned::Ended { .. } => self.judge_summary(&message, &plan, before, wish.go_on).await.map(|()| None),
             Turned::Failed(failure) if may_try_again(failure.kind, &writer, &self.voice) => Ok(None),
             Turned::Failed(failure) => Ok(Some(Ending::Failed(failure))),
             Turned::Stopped(stop) => Ok(Some(stopped(stop))),
@@ -122,8 +125,12 @@ impl Run<'_> {
         id
     }
 
-    async fn write_summary(&mut self, message: &MessageId, plan: &Plan, writer: &Voice) -> Result<Turned, AgentError> {
-        let question = plan.question();
+    async fn write_summary(
+        &mut self,
+        message: &MessageId,
+        question: String,
+        writer: &Voice,
+    ) -> Result<Turned, AgentError> {
         let tokens = estimate(&question);
         let request = Box::new(self.frame.aside(&writer.model, SYSTEM, question));
         let bench = Arc::new(self.bench(message.clone(), Arc::default()));
@@ -147,7 +154,13 @@ impl Run<'_> {
     }
 
     /// Takes the summary, or marks it as none: then the history is what it was, and the next try keeps less.
-    async fn judge_summary(&mut self, message: &MessageId, plan: &Plan, before: u64) -> Result<(), AgentError> {
+    async fn judge_summary(
+        &mut self,
+        message: &MessageId,
+        plan: &Plan,
+        before: u64,
+        go_on: bool,
+    ) -> Result<(), AgentError> {
         let parts = self.bus.transcript().message(message).map_or(&[][..], |m| m.parts.as_slice());
         let verdict = if parts.iter().any(is_call) {
             Err("the writer of the summary called a tool")
@@ -155,7 +168,8 @@ impl Run<'_> {
             plan.verify(&visible_text(parts))
         };
         match verdict {
-            Ok(()) => self.go_on(plan),
+            Ok(()) if go_on => self.go_on(plan),
+            Ok(()) => {}
             Err(why) => self.bus.edit_message(message, |m| {
                 m.finish = None;
                 m.error = Some(MessageError::Unknown { message: why.into() });

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 impl Run<'_> {
     /// Lays the tools out that the agent of this moment may use.
-    pub(super) fn equip(&mut self) {
+    pub(super) async fn equip(&mut self) {
         let mut host = self.ports.host_tools.clone();
         // A child's questions and plans would be its parent's affair, not the person's.
         if self.kin.is_head() {
@@ -32,7 +32,8 @@ impl Run<'_> {
             host.extend(task.map(|t| Arc::new(t) as Arc<dyn HostTool>));
         }
         let bench = Workbench::new(self.ports.tools.clone(), host);
-        self.toolset = Arc::new(self.shown(&bench));
+        let shown = self.shown(&bench).described(self.ports.hooks.as_ref(), &self.context()).await;
+        self.toolset = Arc::new(shown);
         self.tools = Arc::new(bench);
     }
 
@@ -42,7 +43,7 @@ impl Run<'_> {
         if let Some(within) = &self.kin.within {
             specs.retain(|s| within.contains(&s.name));
         }
-        Toolset::new(specs, &self.profile, &self.policy)
+        Toolset::new(specs, &self.profile, &self.policy, &self.voice.model.id)
     }
 
     fn parent(&self, within: Option<Arc<[String]>>) -> Parent {
@@ -60,7 +61,7 @@ impl Run<'_> {
     }
 
     /// Another agent leads from here on. The prefix of the requests stays as it is: what the new one has to know is a message.
-    pub(super) fn hand_over(&mut self, name: &str) {
+    pub(super) async fn hand_over(&mut self, name: &str) {
         let roster = self.roster.clone();
         let Some(agent) = roster.leader(name) else { return };
         self.profile = agent.profile.clone();
@@ -69,7 +70,7 @@ impl Run<'_> {
         self.bus.edit_session(|s| s.agent.clone_from(&agent.profile.name));
         enrol(self.ports, &self.kin, &self.bus.session().id, self.policy.clone());
         self.note(handed_over(name, agent.profile.prompt.as_deref()));
-        self.equip();
+        self.equip().await;
     }
 
     /// Closes what a killed run left open in the sessions that came of this one. A child that worked in the background is told of:

@@ -4,7 +4,7 @@ use super::Run;
 use crate::cancel::Stop;
 use crate::error::AgentError;
 use crate::input::Drafting;
-use crate::run::Prompt;
+use crate::run::{News, Prompt};
 use model::inbox::{Delivery, Sender, Waiting};
 use std::time::Duration;
 
@@ -49,16 +49,19 @@ impl Run<'_> {
     async fn take(&mut self, kind: Delivery) -> Result<bool, AgentError> {
         let taken = self.ports.inbox.take(&self.bus.session().id, kind).await?;
         let any = !taken.is_empty();
-        taken.into_iter().for_each(|letter| self.deliver(letter));
+        for letter in taken {
+            self.deliver(letter).await;
+        }
         Ok(any)
     }
 
     /// The letter leaves the inbox in the transaction that its message lands with.
-    fn deliver(&mut self, Waiting { id, letter, .. }: Waiting) {
+    async fn deliver(&mut self, Waiting { id, letter, .. }: Waiting) {
         match letter.sender {
             Sender::Person => {
                 let now = self.ports.clock.now_ms();
-                self.prompted(Prompt { text: letter.text, files: vec![] }, now);
+                let prompt = Prompt { text: letter.text, ..Prompt::default() };
+                self.prompted(prompt, News::default(), now).await;
             }
             Sender::Host => self.note(letter.text),
         }

@@ -59,7 +59,7 @@ impl Parent {
         let job = Job {
             session,
             is_new: old.is_none(),
-            prompt: Prompt { text: prompt, files: vec![] },
+            prompt: Prompt { text: prompt, ..Prompt::default() },
             profile: agent.clone(),
             model,
             policy: self.policy.narrowed(format!("agent {}", agent.name), rules(agent)),

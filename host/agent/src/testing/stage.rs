@@ -144,6 +144,7 @@ pub(crate) struct Stage {
     pub is_new: bool,
     pub prompt: String,
     pub files: Vec<model::message::FilePart>,
+    pub hooks: Arc<dyn Hooks>,
     pub limits: Limits,
     pub steps: Option<u32>,
     pub model: Model,
@@ -175,6 +176,7 @@ pub(crate) fn stage(replies: Vec<Reply>) -> Stage {
         is_new: true,
         prompt: "go".into(),
         files: vec![],
+        hooks: Arc::new(FakeHooks),
         limits: Limits::default(),
         steps: None,
         model: Model::unknown("m"),
@@ -219,13 +221,25 @@ impl Stage {
         self.try_run().await.unwrap()
     }
 
+    /// Writes the prompt down and asks nobody.
+    pub(crate) async fn note(self) -> Left {
+        self.with(async |job, ports, _| crate::run::note(job, ports, CancellationToken::new()).await).await.unwrap()
+    }
+
     pub(crate) async fn try_run(self) -> Result<Left, crate::AgentError> {
+        self.with(async |job, ports, cancel| run_in(job, ports, Arc::new(Lexical), cancel).await).await
+    }
+
+    async fn with(
+        self,
+        how: impl AsyncFnOnce(Job, &Ports, CancellationToken) -> Result<RunOutcome, crate::AgentError>,
+    ) -> Result<Left, crate::AgentError> {
         let ports = Ports {
             provider: self.provider.clone(),
             minds: Arc::new(OtherMinds(self.provider.clone())),
             tools: self.tools.clone(),
             host_tools: vec![],
-            hooks: Arc::new(FakeHooks),
+            hooks: self.hooks,
             store: self.store.clone(),
             inbox: self.store.clone(),
             gate: Arc::new(self.gate),
@@ -238,7 +252,7 @@ impl Stage {
         let job = Job {
             session: self.session,
             is_new: self.is_new,
-            prompt: Prompt { text: self.prompt, files: self.files },
+            prompt: Prompt { text: self.prompt, files: self.files, ..Prompt::default() },
             profile: agent,
             model: Model { price: Some(price), ..self.model },
             policy: self.policy,
@@ -247,7 +261,7 @@ impl Stage {
             roster: Arc::new(Roster::new(self.agents)),
             offspring: self.offspring,
         };
-        let outcome = run_in(job, &ports, Arc::new(Lexical), self.cancel).await?;
+        let outcome = how(job, &ports, self.cancel).await?;
         let (session, history) = self.store.now();
         Ok(Left {
             outcome,

@@ -5,6 +5,7 @@ use crate::calls::Crew;
 use crate::cancel::Stop;
 use crate::error::AgentError;
 use crate::loop_guard::Echo;
+use crate::outgoing;
 use crate::processor::{Effect, Processor, close, mark_providers};
 use crate::recovery::{Flaw, Reaction, flaw};
 use crate::transcript::BYTES_PER_TOKEN;
@@ -73,7 +74,11 @@ impl Turn<'_> {
         cancel: tokio_util::sync::CancellationToken,
     ) -> Result<Result<EventStream, Heard>, AgentError> {
         let request = self.request();
-        let mut opening = AssertUnwindSafe(self.voice.provider.stream(request, cancel)).catch_unwind();
+        let context = self.context();
+        let (hooks, provider) = (self.ports.hooks.as_ref(), self.voice.provider.clone());
+        let opening = async { provider.stream(outgoing::through(request, hooks, &context).await, cancel).await };
+        let opening = AssertUnwindSafe(opening).catch_unwind();
+        tokio::pin!(opening);
         let silence = tokio::time::sleep(self.retry.idle);
         tokio::pin!(silence);
         loop {

@@ -88,7 +88,7 @@ fn in_force(ground: &Ground) -> Value {
             "max_sessions": c.storage.max_sessions,
             "journal_bytes": c.storage.journal_bytes,
         },
-        "hooks": c.hooks,
+        "hooks": c.hooks.iter().map(|h| &h.name).collect::<Vec<_>>(),
         "aliases": c.aliases.iter().map(|(n, m)| (n.clone(), m.to_string().into())).collect::<Map<_, _>>(),
         "fallback": c.fallback.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "http": {

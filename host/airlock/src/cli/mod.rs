@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod auth;
 pub mod cassette;
+pub mod commands;
 pub mod completions;
 pub mod config;
 pub mod cost;
@@ -15,12 +16,14 @@ pub mod provider;
 pub mod providers;
 pub mod run;
 pub mod session;
+pub mod skills;
 
 use crate::config::keys::Keys;
 use crate::config::names::{self, Known};
 use crate::config::paths::{Paths, Place};
 use crate::config::{Config, Overrides};
 use crate::report::Report;
+use crate::skills::Skills;
 use crate::tui::clean::clean_for;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::permission::{Action, Rule};
@@ -61,6 +64,10 @@ pub enum Command {
     Provider(provider::ProviderCommand),
     /// List the agents
     Agents(Listing),
+    /// List the commands: prompts under a name, for `airlock run "/NAME …"`
+    Commands(Listing),
+    /// List the skills that the model can load
+    Skills(Listing),
     /// Show the config in force, or check the files
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -170,6 +177,17 @@ impl Ground {
         if let Some(notice) = wide(&self.place.worktree, self.paths.home.as_deref()) {
             say(&notice);
         }
+    }
+
+    /// The skills that can be loaded here.
+    #[must_use]
+    pub fn skills(&self) -> Skills {
+        let (paths, place) = (&self.paths, &self.place);
+        let folders = self.config.inputs.skills.iter().flat_map(|pattern| {
+            let all = pattern.places(paths.home.as_deref(), place);
+            all.into_iter().filter(|f| pattern.admits(f, place))
+        });
+        crate::skills::find(paths, place, &folders.collect::<Vec<_>>())
     }
 
     /// Says what was left out of the config. To stderr: stdout may be for a program.

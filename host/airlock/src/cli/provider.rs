@@ -13,7 +13,7 @@ use model::budget::Tokens;
 use model::id::SessionId;
 use model::message::FinishReason;
 use model::provider::{
-    ChatMessage, ChatPart, FailureKind, Mind, ModelRef, ProviderFailure, Request, Role, StreamEvent, ToolChoice,
+    ChatMessage, ChatPart, Extra, FailureKind, Mind, ModelRef, ProviderFailure, Request, Role, StreamEvent, ToolChoice,
     ToolDecl,
 };
 use rust_decimal::Decimal;
@@ -131,6 +131,7 @@ fn ask(model: &str, prompt: &str, tools: &[ToolDecl]) -> Request {
         max_output_tokens: Some(ANSWER),
         temperature: None,
         response_schema: None,
+        extra: Extra::default(),
     }
 }
 

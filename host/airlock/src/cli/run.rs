@@ -5,23 +5,29 @@ use super::{Format, Ground, Permits, cassette, say};
 use crate::config::choice::Choice;
 use crate::config::models::VARIANTS;
 use crate::config::{Origin, Overrides, agents};
+use crate::inputs::{Ask, Desk, Wanted};
+use crate::instructions::Near;
 use crate::json_lines::{JsonLines, lost};
 use crate::minds::ByName;
+use crate::naming::Naming;
 use crate::report::{self, Exit, Report};
+use crate::skills::{self, Skills};
 use crate::tui::{Eyes, Screen};
 use crate::wire::{self, Rooms};
-use crate::{attach, instructions, signals};
+use crate::{attach, commands, instructions, review, signals};
 use agent::journal::UndoError;
-use agent::{Job, Prompt, RunOptions};
+use agent::{Instruction, Job, Prompt, RunOptions};
 use clap::Args;
 use model::budget::{Limits, Tokens};
 use model::event::{Ending, EventSink, RunOutcome};
 use model::id::SessionId;
 use model::message::FinishReason;
+use model::permission::Policy;
 use model::profile::Profile;
-use model::provider::{Minds, Provider};
+use model::provider::Provider;
 use model::session::{Session, SessionTime};
 use model::store::Store;
+use model::wildcard;
 use rust_decimal::Decimal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -56,6 +62,15 @@ pub struct RunArgs {
     /// Give the model a text file or an image (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub file: Vec<PathBuf>,
+    /// Run this command; the prompt is its arguments. `airlock run "/NAME …"` does the same
+    #[arg(long, value_name = "NAME")]
+    command: Option<String>,
+    /// Have the answer looked at by an agent that saw nothing of the work; FILE holds the points to check
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    review: Option<String>,
+    /// Store the prompt and ask nobody: the model reads it with the next one
+    #[arg(long)]
+    no_reply: bool,
     #[command(flatten)]
     pub permits: Permits,
     /// Text for people, or a JSON object a line for programs
@@ -143,14 +158,19 @@ pub async fn main(args: &RunArgs) -> Result<Exit, Report> {
     ground.print_notices();
     // Both take a while: they open while the rest is read.
     let rooms = wire::open(&ground.paths, args.require_sandbox);
-    let prompt = attach::prompt(&args.prompt, &args.file)?;
+    let given = attach::given(&args.prompt, &args.file)?;
     let schema = args.schema.as_deref().map(schema).transpose()?;
-    if prompt.text.is_empty() && prompt.files.is_empty() && !args.goes_on() {
+    let skills = Arc::new(ground.skills());
+    let commands = commands::find(&ground.paths, &ground.place, &ground.config.inputs.commands, &skills);
+    skills.notices.iter().chain(&commands.notices).for_each(|n| say(n));
+    let wanted = Wanted::of(given, args.command.as_deref(), &commands)?;
+    if wanted.is_empty() && !args.goes_on() {
         return Err(Report::usage("there is no prompt", "Say what to do: airlock run \"What is in this folder?\"."));
     }
     let rooms = rooms.ready().await?;
-    let (ground, old) = find_session(args, ground, &rooms).await?;
-    start(args, &ground, &rooms, old, prompt, schema).await
+    let (mut ground, old) = find_session(args, ground, &rooms).await?;
+    wanted.lay_into(&mut ground.config);
+    start(args, &ground, &rooms, old, wanted, skills, schema).await
 }
 
 fn schema(file: &Path) -> Result<Value, Report> {
@@ -208,7 +228,8 @@ async fn start(
     ground: &Ground,
     rooms: &Rooms,
     old: Option<Session>,
-    prompt: Prompt,
+    wanted: Wanted,
+    skills: Arc<Skills>,
     schema: Option<Value>,
 ) -> Result<Exit, Report> {
     ground.check_permissions(&rooms.runtime)?;
@@ -231,16 +252,21 @@ async fn start(
         temperature: args.temperature,
         schema,
         continue_on_deny: ground.config.go_on,
-        instructions: instructions::read(&ground.paths, &ground.place),
+        instructions: told(ground, &skills, &profile, &policy),
+        nearby: Some(Arc::new(Near { worktree: ground.place.worktree.clone() })),
         retry: wire::retry_policy(ground)?,
         compaction: ground.config.compaction,
         small: ground.config.small_model.as_ref().map(|m| m.value.clone()),
         fallback: ground.config.fallback.clone(),
     };
+    let mut session = session(args, ground, old, &profile, &choice);
+    if let Some(title) = wanted.title().filter(|_| session.title.is_empty()) {
+        session.title = title;
+    }
     let job = Job {
-        session: session(args, ground, old, &profile, &choice),
+        session,
         is_new,
-        prompt,
+        prompt: Prompt::default(),
         profile,
         model: mind.model.clone(),
         policy,
@@ -249,7 +275,18 @@ async fn start(
         roster: wire::roster(ground),
         offspring: ground.config.offspring,
     };
-    drive(args, ground, rooms, mind.provider, minds, job).await
+    let asked = Asked { wanted, minds };
+    drive(args, ground, rooms, mind.provider, job, asked).await
+}
+
+/// What holds for all of the session. Skills are told of where the agent can load one.
+fn told(ground: &Ground, skills: &Skills, profile: &Profile, policy: &Policy) -> Vec<Instruction> {
+    let mut all = instructions::read(&ground.paths, &ground.place, &ground.config.inputs.instructions);
+    let named = profile.tools.as_ref().is_none_or(|names| names.iter().any(|n| wildcard::matches(n, skills::TOOL)));
+    if named && !policy.denies_all(skills::TOOL) {
+        all.extend(skills.listing());
+    }
+    all
 }
 
 /// The agent of a session stays, unless a flag names another one.
@@ -284,6 +321,24 @@ fn session(args: &RunArgs, ground: &Ground, old: Option<Session>, profile: &Prof
     session
 }
 
+/// The points of a review; without a file the built-in ones.
+fn checklist(file: &str) -> Result<Option<String>, Report> {
+    if file.is_empty() {
+        return Ok(None);
+    }
+    let bad = |e: std::io::Error| {
+        let what = format!("the checklist {file} cannot be read: {e}");
+        Report::usage(what, "Give a file with the points to check, or --review alone.")
+    };
+    std::fs::read_to_string(file).map(Some).map_err(bad)
+}
+
+/// What a person wants, and where models come from.
+struct Asked {
+    wanted: Wanted,
+    minds: Arc<ByName>,
+}
+
 /// How the run is shown.
 enum Shown {
     Text(Arc<Screen>),
@@ -295,8 +350,8 @@ async fn drive(
     ground: &Ground,
     rooms: &Rooms,
     provider: Arc<dyn Provider>,
-    minds: Arc<dyn Minds>,
-    job: Job,
+    mut job: Job,
+    asked: Asked,
 ) -> Result<Exit, Report> {
     let screen = Arc::new(Screen::new(Eyes::look()));
     let lines = || Arc::new(JsonLines::new(std::io::stdout(), wire::now_ms));
@@ -311,9 +366,33 @@ async fn drive(
     let asker = wire::asker(args.permits.yes, &screen, ground);
     let session = job.session.id.clone();
     let model = job.session.model.to_string();
+    let Asked { wanted, minds } = asked;
     let ports = wire::ports(ground, rooms, provider, minds, &job, asker, sink).await?;
     let cancel = signals::cancel_on_interrupt();
-    let outcome = match agent::run(job, &ports, cancel).await {
+    let checklist = args.review.as_deref().map(checklist).transpose()?;
+    let is_quiet = args.no_reply || matches!(wanted.ask, Ask::Shell(_));
+    let desk = Desk { ground, ports: &ports, session: &job.session, cancel: &cancel };
+    let composed = desk.compose(wanted).await.map_err(|report| broke_off(&shown, &session, report))?;
+    job.prompt = composed.prompt;
+    let naming = if is_quiet || args.title.is_some() { None } else { Naming::begin(ground, &ports, &job, &cancel) };
+    let reviewed = checklist.filter(|_| !is_quiet).map(|c| (job.clone(), c));
+    let ended = match is_quiet {
+        true => agent::note(job, &ports, cancel.clone()).await.map(|o| RunOutcome { text: composed.printed, ..o }),
+        false => agent::run(job, &ports, cancel.clone()).await,
+    };
+    let ended = match (ended, reviewed) {
+        (Ok(first), Some((job, checklist))) => {
+            let desk = review::Desk { ground, rooms, ports: &ports, checklist };
+            let looked = desk.second_look(job, first, &cancel).await;
+            Ok(looked.map_err(|report| broke_off(&shown, &session, report))?)
+        }
+        (ended, _) => ended,
+    };
+    if let Some(naming) = naming {
+        naming.settle(&rooms.ledger).await;
+    }
+    ports.hooks.settle().await;
+    let outcome = match ended {
         Ok(outcome) => outcome,
         Err(error) => {
             leave_patch(args, rooms, &session).await;

@@ -208,7 +208,11 @@ fn part_as_text(part: &Part, out: &mut String) {
             writeln!(out, "[{} {}]", tool.tool, how.lines().next().unwrap_or_default())
         }
         PartBody::Compaction(_) => writeln!(out, "[everything before is summarised]"),
-        PartBody::Reasoning(_) | PartBody::StepStart { .. } | PartBody::StepFinish(_) | PartBody::Retry(_) => Ok(()),
+        PartBody::Reasoning(_)
+        | PartBody::StepStart { .. }
+        | PartBody::StepFinish(_)
+        | PartBody::Retry(_)
+        | PartBody::Prefix(_) => Ok(()),
     };
 }
 

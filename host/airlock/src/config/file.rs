@@ -3,6 +3,7 @@
 use super::compaction;
 use super::error::ConfigError;
 use super::http::{self, HttpEntry};
+use super::inputs::{InputConfig, KEYS};
 use super::models::{self, Aliases, decimal};
 use super::read::{Node, Source, Table, parse};
 use super::rules::{self, Permissions};
@@ -11,6 +12,7 @@ use indexmap::IndexMap;
 use model::budget::{Limits, Offspring};
 use model::profile::AgentMode;
 use model::provider::{Model, ModelRef};
+use runtime::HookUse;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,7 +32,8 @@ pub struct FileConfig {
     pub limits: Limits,
     pub offspring: OffspringEntry,
     pub compaction: Option<CompactionOptions>,
-    pub hooks: Option<Vec<String>>,
+    pub hooks: Option<Vec<HookUse>>,
+    pub inputs: InputConfig,
     pub secrets: IndexMap<String, SecretEntry>,
     pub storage: Option<Retention>,
     /// Short names of models.
@@ -102,6 +105,15 @@ impl OffspringEntry {
     }
 }
 
+/// A prompt under a name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommandEntry {
+    pub template: String,
+    pub description: Option<String>,
+    pub agent: Option<String>,
+    pub model: Option<ModelRef>,
+}
+
 /// A secret that plugins may name, and the hosts that may receive it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretEntry {
@@ -124,11 +136,15 @@ const ROOT: &[&str] = &[
     "fallback",
     "http",
     "storage",
+    KEYS[0],
+    KEYS[1],
+    KEYS[2],
 ];
 const PROVIDER: &[&str] = &["adapter", "base_url", "key", "models", "options", "text_calls"];
 const AGENT: &[&str] = &["description", "mode", "prompt", "tools", "permission", "model", "temperature", "steps"];
 const LIMITS: &[&str] =
     &["steps", "cost_usd", "wall", "tokens", "output_tokens", "output_bytes", "depth", "children_at_once", "children"];
+const HOOK: &[&str] = &["name", "may_allow"];
 const SOURCES: &[&str] = &["env", "file", "keyring"];
 const SECRET: &[&str] = &["env", "file", "keyring", "hosts"];
 const KEY_FORMS: &str = "Write key = { env = \"NAME\" } or key = { file = \"PATH\" }.";
@@ -160,7 +176,8 @@ impl FileConfig {
             limits: root.read("limits", limits)?.unwrap_or_default(),
             offspring: root.read("limits", offspring)?.unwrap_or_default(),
             compaction: root.read("compaction", compaction::read)?,
-            hooks: root.read("hooks", Node::texts)?,
+            hooks: root.read("hooks", |n| n.items()?.iter().map(hook).collect())?,
+            inputs: InputConfig::read(root, &aliases)?,
             secrets: named(root, "secrets", |n| secret(n, home))?,
             storage: root.read("storage", super::storage::read)?,
             aliases,
@@ -175,6 +192,19 @@ pub fn named<T>(
 ) -> Result<IndexMap<String, T>, ConfigError> {
     let Some(node) = root.get(key) else { return Ok(IndexMap::new()) };
     node.table()?.entries().map(|(name, n)| Ok((name.to_owned(), how(&n)?))).collect()
+}
+
+/// A name, or a table with what the hook may do.
+fn hook(node: &Node<'_>) -> Result<HookUse, ConfigError> {
+    if node.value().is_str() {
+        return Ok(HookUse { name: node.text()?, may_allow: false });
+    }
+    let table = node.table()?;
+    table.only(HOOK)?;
+    Ok(HookUse {
+        name: table.need("name", "Name the hook, such as name = \"redact\".", Node::text)?,
+        may_allow: table.read("may_allow", Node::flag)?.unwrap_or(false),
+    })
 }
 
 fn provider(node: &Node<'_>, config: &Path, home: Option<&Path>) -> Result<ProviderEntry, ConfigError> {

@@ -10,6 +10,7 @@ mod compaction;
 pub mod error;
 pub mod file;
 pub mod http;
+pub mod inputs;
 pub mod keys;
 pub mod models;
 pub mod names;
@@ -28,6 +29,7 @@ use agent::CompactionOptions;
 use file::{FileConfig, ProviderEntry, SecretEntry};
 use http::HttpEntry;
 use indexmap::IndexMap;
+use inputs::InputConfig;
 use model::budget::{Limits, Offspring};
 use model::permission::{Layer, Policy, Reach, Rule};
 use model::profile::Profile;
@@ -35,6 +37,7 @@ use model::provider::ModelRef;
 use models::Aliases;
 use paths::{Paths, Place};
 use rules::Permissions;
+use runtime::HookUse;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use store::Retention;
@@ -106,7 +109,8 @@ pub struct Config {
     pub offspring: Offspring,
     pub compaction: CompactionOptions,
     /// Run in this order.
-    pub hooks: Vec<String>,
+    pub hooks: Vec<HookUse>,
+    pub inputs: InputConfig,
     pub secrets: IndexMap<String, SecretEntry>,
     pub storage: Retention,
     pub aliases: Aliases,
@@ -180,6 +184,7 @@ impl Config {
             offspring: user.offspring.over(Offspring::default()),
             compaction: user.compaction.unwrap_or_default(),
             hooks: user.hooks.unwrap_or_default(),
+            inputs: user.inputs,
             secrets: user.secrets,
             storage: user.storage.unwrap_or_default(),
             aliases: user.aliases,
@@ -214,6 +219,7 @@ impl Config {
         self.layers.extend(layer(&workspace.path, Reach::NarrowOnly, workspace.permissions.rules));
         self.limits = tighter(std::mem::take(&mut self.limits), workspace.limits);
         self.offspring = workspace.offspring.tightening(self.offspring);
+        self.inputs.add_untrusted(workspace.inputs);
         self.files.push(workspace.path);
     }
 

@@ -53,7 +53,7 @@ pub fn all(config: &Config, known: &Known) -> Vec<ConfigError> {
         .providers
         .iter()
         .filter_map(|(name, p)| unknown(format!("providers.{name}.adapter"), "adapter", &p.adapter, &known.adapters));
-    let hooks = config.hooks.iter().filter_map(|hook| unknown("hooks".into(), "hook", hook, &known.hooks));
+    let hooks = config.hooks.iter().filter_map(|hook| unknown("hooks".into(), "hook", &hook.name, &known.hooks));
     // A Markdown file may be written for other programs too, and name their tools.
     let ours = config.agents.iter().filter(|(_, agent)| !agent.origin.ends_with(".md"));
     let tools = ours.flat_map(|(name, agent)| {

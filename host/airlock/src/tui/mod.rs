@@ -124,7 +124,8 @@ impl Screen {
             | PartBody::File(_)
             | PartBody::StepFinish(_)
             | PartBody::Retry(_)
-            | PartBody::Compaction(_) => {}
+            | PartBody::Compaction(_)
+            | PartBody::Prefix(_) => {}
         }
     }
 

@@ -252,7 +252,7 @@ fn prepare(
 }
 
 /// Variables by which another program would run than the one that was asked for.
-fn steers(name: &str) -> bool {
+pub(crate) fn steers(name: &str) -> bool {
     name == "PATH" || name == "BASH_ENV" || name == "ENV" || name.starts_with("LD_") || name.starts_with("GIT_")
 }
 

@@ -17,11 +17,11 @@ pub mod tool {
     });
 }
 
-/// The three hook points.
+/// Every hook point.
 pub mod hooks {
     wasmtime::component::bindgen!({
         path: "../../wit/v0.1",
-        world: "guard-plugin",
+        world: "every-hook-plugin",
         exports: { default: async },
         with: { "airlock:plugin/types": super::tool::airlock::plugin::types },
     });

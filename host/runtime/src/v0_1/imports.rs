@@ -64,6 +64,7 @@ impl wit::ask::Host for CallState {
 fn told(denial: Denial) -> wit::ask::Denial {
     match denial {
         Denial::Rule(rule) => wit::ask::Denial::Rule(rule.to_string()),
+        denial @ Denial::Hook(_) => wit::ask::Denial::Rule(denial.to_string()),
         Denial::Rejected(reason) => wit::ask::Denial::Rejected(reason),
         Denial::Unanswered => wit::ask::Denial::Unanswered,
         Denial::Cancelled => wit::ask::Denial::Cancelled,

@@ -11,6 +11,6 @@ mod stream;
 mod tool;
 
 pub use codec::{Codec, CodecStore, Encoding, Live};
-pub use hook::Hook;
+pub use hook::{Hook, RawOpinion};
 pub use imports::add_to_linker;
 pub use tool::{RawOutput, Tool, cut};

@@ -15,7 +15,7 @@ const CHILDREN: usize = 16;
 
 impl wit::Host for CallState {
     async fn spawn(&mut self, command: wit::Command) -> Trappable<Result<Resource<Child>, wit::SpawnError>> {
-        let command = command_of(command, &self.workspace);
+        let command = command_of(command, &self.workspace, &self.env);
         if let Err(why) = may_run(&self.grant, &command.run) {
             return Ok(Err(wit::SpawnError::Denied(why)));
         }
@@ -68,14 +68,15 @@ fn may_run(grant: &Grant, target: &Target) -> Result<(), String> {
     Err(format!("this component was not granted to run {what}; its manifest must name it under `process.programs`"))
 }
 
-fn command_of(given: wit::Command, workspace: &Path) -> process::Command {
+/// What hooks said of the environment lies below what the component says itself.
+fn command_of(given: wit::Command, workspace: &Path, env: &[(String, String)]) -> process::Command {
     process::Command {
         run: match given.run {
             wit::Target::Argv(argv) => Target::Argv(argv),
             wit::Target::Shell(line) => Target::Shell(line),
         },
         cwd: given.cwd.map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd)),
-        env: given.env,
+        env: env.iter().cloned().chain(given.env).collect(),
         stdin: given.stdin,
         timeout: given.timeout_ms.map(Duration::from_millis),
         keep_over: given.keep_over,

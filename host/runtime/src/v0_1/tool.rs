@@ -149,6 +149,7 @@ fn scope(given: wit::Scope) -> Scope {
     let kind = match given.kind {
         wit::ScopeKind::FsRead => ScopeKind::FsRead,
         wit::ScopeKind::FsWrite => ScopeKind::FsWrite,
+        wit::ScopeKind::FsPatch => ScopeKind::FsPatch,
         wit::ScopeKind::Host => ScopeKind::Host,
         wit::ScopeKind::Command => ScopeKind::Command,
         wit::ScopeKind::Subject => ScopeKind::Subject,

@@ -5,11 +5,12 @@ use crate::stage::Stage;
 use model::hook::{CallContext, Hooks, ResultView, TextContext};
 use model::id::{CallId, MessageId, PartId, SessionId};
 use model::tool_state::Metadata;
+use runtime::HookUse;
 use serde_json::json;
 use std::sync::Arc;
 
 fn chain(stage: &Stage, names: &[&str]) -> Arc<dyn Hooks> {
-    stage.runtime.hooks(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>()).unwrap()
+    stage.runtime.hooks(&names.iter().map(|n| HookUse::from(*n)).collect::<Vec<_>>()).unwrap()
 }
 
 fn text_context() -> TextContext {
@@ -73,7 +74,7 @@ async fn fault_outcomes() {
 fn a_hook_that_is_not_there() {
     let stage = Stage::new(&[("echo", guest("echo")), ("hook-good", guest("hook-good"))]);
     for name in ["echo", "nothing"] {
-        let error = stage.runtime.hooks(&[name.to_owned()]).err().unwrap().to_string();
+        let error = stage.runtime.hooks(&[name.into()]).err().unwrap().to_string();
         assert!(error.contains(name) && error.contains("hook-good"), "{error}");
     }
 }

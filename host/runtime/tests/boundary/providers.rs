@@ -6,7 +6,7 @@ use crate::stage::Stage;
 use futures::StreamExt;
 use model::id::SessionId;
 use model::provider::{
-    ChatMessage, ChatPart, FailureKind, Provider, ProviderFailure, Request, Role, StreamEvent, ToolChoice,
+    ChatMessage, ChatPart, Extra, FailureKind, Provider, ProviderFailure, Request, Role, StreamEvent, ToolChoice,
 };
 use runtime::{ProviderConfig, Secret};
 use std::collections::BTreeMap;
@@ -42,6 +42,7 @@ pub fn request(model: &str, text: &str) -> Request {
         max_output_tokens: None,
         temperature: None,
         response_schema: None,
+        extra: Extra::default(),
     }
 }
 

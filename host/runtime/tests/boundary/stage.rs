@@ -65,6 +65,7 @@ impl Stage {
             workspace: self.workspace.path().canonicalize().unwrap(),
             worktree: self.workspace.path().canonicalize().unwrap(),
             grant: CallGrant::default(),
+            env: vec![],
             now_ms: 7,
         }
     }

@@ -86,6 +86,100 @@ macro_rules! hook {
     };
 }
 
+/// A component with the other hooks, in this order: permission, message, messages, system, params, headers, tool-spec, process-env,
+/// command, compacting, stop, event.
+#[macro_export]
+macro_rules! points {
+    (
+        $permission:expr, $message:expr, $messages:expr, $system:expr, $params:expr, $headers:expr, $tool_spec:expr,
+        $process_env:expr, $command:expr, $compacting:expr, $stop:expr, $event:expr $(,)?
+    ) => {
+        wit_bindgen::generate!({ path: "../../../wit/v0.1", world: "further-hooks-plugin", generate_all });
+        use airlock::plugin::types::{CallContext, TurnContext};
+        use exports::airlock::plugin::{
+            hook_command, hook_compacting, hook_event, hook_headers, hook_message, hook_messages, hook_params,
+            hook_permission, hook_process_env, hook_stop, hook_system, hook_tool_spec,
+        };
+
+        struct Plugin;
+
+        impl hook_permission::Guest for Plugin {
+            fn run(request: hook_permission::Request) -> hook_permission::Opinion {
+                let hook: fn(hook_permission::Request) -> hook_permission::Opinion = $permission;
+                hook(request)
+            }
+        }
+        impl hook_message::Guest for Plugin {
+            fn run(_: TurnContext, said: hook_message::Said) -> hook_message::Said {
+                let hook: fn(hook_message::Said) -> hook_message::Said = $message;
+                hook(said)
+            }
+        }
+        impl hook_messages::Guest for Plugin {
+            fn run(_: TurnContext, messages: String) -> String {
+                let hook: fn(String) -> String = $messages;
+                hook(messages)
+            }
+        }
+        impl hook_system::Guest for Plugin {
+            fn run(_: TurnContext, blocks: Vec<String>) -> Vec<String> {
+                let hook: fn(Vec<String>) -> Vec<String> = $system;
+                hook(blocks)
+            }
+        }
+        impl hook_params::Guest for Plugin {
+            fn run(_: TurnContext, params: hook_params::Params) -> hook_params::Params {
+                let hook: fn(hook_params::Params) -> hook_params::Params = $params;
+                hook(params)
+            }
+        }
+        impl hook_headers::Guest for Plugin {
+            fn run(context: TurnContext) -> Vec<(String, String)> {
+                let hook: fn(TurnContext) -> Vec<(String, String)> = $headers;
+                hook(context)
+            }
+        }
+        impl hook_tool_spec::Guest for Plugin {
+            fn run(_: TurnContext, tool: hook_tool_spec::ToolDecl) -> hook_tool_spec::ToolDecl {
+                let hook: fn(hook_tool_spec::ToolDecl) -> hook_tool_spec::ToolDecl = $tool_spec;
+                hook(tool)
+            }
+        }
+        impl hook_process_env::Guest for Plugin {
+            fn run(_: CallContext, tool: String) -> Vec<(String, String)> {
+                let hook: fn(String) -> Vec<(String, String)> = $process_env;
+                hook(tool)
+            }
+        }
+        impl hook_command::Guest for Plugin {
+            fn run(_: TurnContext, _: String, _: String, text: String) -> String {
+                let hook: fn(String) -> String = $command;
+                hook(text)
+            }
+        }
+        impl hook_compacting::Guest for Plugin {
+            fn run(_: TurnContext, plan: hook_compacting::Plan) -> hook_compacting::Plan {
+                let hook: fn(hook_compacting::Plan) -> hook_compacting::Plan = $compacting;
+                hook(plan)
+            }
+        }
+        impl hook_stop::Guest for Plugin {
+            fn run(_: TurnContext, answer: String, round: u32) -> Option<String> {
+                let hook: fn(String, u32) -> Option<String> = $stop;
+                hook(answer, round)
+            }
+        }
+        impl hook_event::Guest for Plugin {
+            fn run(event: String) {
+                let hook: fn(String) = $event;
+                hook(event)
+            }
+        }
+
+        export!(Plugin);
+    };
+}
+
 /// A model adapter: what its decoder makes of bytes, and what it changes in the request before it is handed out. All else is the
 /// same for all.
 #[macro_export]
