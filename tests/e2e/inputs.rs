@@ -176,8 +176,8 @@ fn a_model_made_for_patches_gets_the_patch_tool() {
 fn a_reviewer_sends_the_work_back() {
     let server = ModelServer::start([]).many_conversations().by(|messages| {
         let text = serde_json::to_string(messages).unwrap_or_default();
-        match (text.contains("You review the work"), text.contains("half done")) {
-            (true, false) if text.contains("first answer") => Reply::text(r#"{"problems": ["it is half done"]}"#),
+        match (text.contains("You review the work"), text.contains("wrong in line 3")) {
+            (true, false) if text.contains("first answer") => Reply::text(r#"{"problems": ["it is wrong in line 3"]}"#),
             (true, _) => Reply::text(r#"{"problems": []}"#),
             (false, true) => Reply::text("second answer"),
             (false, false) => Reply::text("first answer"),
@@ -185,8 +185,8 @@ fn a_reviewer_sends_the_work_back() {
     });
     let home = Home::with_model(&server.base_url());
     let run = home.run(&["--review", "Do the thing."]).exits(0);
-    assert_eq!(run.result()["text"], "second answer");
-    assert!(run.stderr.contains("it is half done"), "{}", run.stderr);
+    assert_eq!(run.result()["text"], "second answer", "{run:?}");
+    assert!(run.stderr.contains("it is wrong in line 3"), "{}", run.stderr);
     let requests = server.requests();
     assert_eq!(requests.len(), 4);
     assert!(

@@ -56,10 +56,10 @@ impl Space {
         let harmless = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         sys::mount(c"proc", c"/proc", Some(c"proc"), harmless)?;
         for folder in &self.emptied {
-            sys::mount(c"tmpfs", folder, Some(c"tmpfs"), harmless | libc::MS_RDONLY)?;
+            unless_gone(sys::mount(c"tmpfs", folder, Some(c"tmpfs"), harmless | libc::MS_RDONLY))?;
         }
         for file in &self.covered {
-            sys::mount(c"/dev/null", file, None, libc::MS_BIND)?;
+            unless_gone(sys::mount(c"/dev/null", file, None, libc::MS_BIND))?;
         }
         for path in &self.frozen {
             sys::mount(path, path, None, libc::MS_BIND)?;
@@ -107,5 +107,13 @@ fn try_out(space: &Space) -> io::Result<()> {
         Forked::Child => sys::exit(i32::from(space.furnish().is_err())),
         Forked::Parent { child } if sys::wait_for(child) == 0 => Ok(()),
         Forked::Parent { .. } => Err(io::ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// What lies below something that is hidden already, such as the machine's own temporary folder, needs no cover of its own.
+fn unless_gone(mounted: io::Result<()>) -> io::Result<()> {
+    match mounted {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
 }
