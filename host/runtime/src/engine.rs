@@ -1,5 +1,6 @@
-//! The one wasmtime configuration. Two engines come from it: one for components that may act, which takes every toolchain's
-//! output, and one without the concurrency of the component model, which halves the price of a call into a codec.
+//! The one wasmtime configuration. Three engines come from it: one for components that may act, which takes every toolchain's
+//! output, one without the concurrency of the component model, which halves the price of a call into a codec, and one that
+//! compiles in a hurry, for tools that are asked for the first time what they are.
 
 use crate::error::RuntimeError;
 use crate::once::Once;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
-use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig};
+use wasmtime::{Config, Engine, EngineWeak, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 /// How often a running guest is looked at.
 pub const TICK: Duration = Duration::from_millis(10);
@@ -23,6 +24,8 @@ pub enum EngineKind {
     Acting,
     /// Providers: pure, and called for each read of a socket.
     Codec,
+    /// Tools that were never seen before, asked once what they are: compiled quickly, run slowly, not kept.
+    Describing,
 }
 
 impl EngineKind {
@@ -30,6 +33,7 @@ impl EngineKind {
         match self {
             Self::Acting => "acting",
             Self::Codec => "codec",
+            Self::Describing => "describing",
         }
     }
 
@@ -38,13 +42,14 @@ impl EngineKind {
         match self {
             Self::Acting => 100,
             Self::Codec => 50,
+            Self::Describing => 16,
         }
     }
 
     /// Stacks that calls can be suspended on. A codec never waits.
     fn stacks(self) -> u32 {
         match self {
-            Self::Acting => self.slots().into(),
+            Self::Acting | Self::Describing => self.slots().into(),
             Self::Codec => 1,
         }
     }
@@ -52,17 +57,18 @@ impl EngineKind {
     /// Instances that rest between two steps of their conversations.
     pub fn resting(self) -> u16 {
         match self {
-            Self::Acting => 0,
+            Self::Acting | Self::Describing => 0,
             Self::Codec => 16,
         }
     }
 }
 
-/// Both engines, each made when it is first needed.
+/// The engines, each made when it is first needed.
 #[derive(Default)]
 pub struct Engines {
     acting: Once<Engine>,
     codec: Once<Engine>,
+    describing: Once<Engine>,
     ticker: Arc<Ticker>,
 }
 
@@ -71,6 +77,7 @@ impl Engines {
         let slot = match kind {
             EngineKind::Acting => &self.acting,
             EngineKind::Codec => &self.codec,
+            EngineKind::Describing => &self.describing,
         };
         slot.get(|| {
             let engine = Engine::new(&config(kind)).map_err(|e| RuntimeError::Engine { why: format!("{e:#}") })?;
@@ -96,7 +103,8 @@ impl Drop for Engines {
 fn config(kind: EngineKind) -> Config {
     let mut config = Config::new();
     config
-        .concurrency_support(kind == EngineKind::Acting)
+        .concurrency_support(kind != EngineKind::Codec)
+        .cranelift_opt_level(if kind == EngineKind::Describing { OptLevel::None } else { OptLevel::Speed })
         .epoch_interruption(true)
         .wasm_backtrace_max_frames(NonZeroUsize::new(20))
         .memory_reservation(MEMORY_MAX as u64)

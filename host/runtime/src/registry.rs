@@ -186,6 +186,11 @@ impl Plugin {
         }
     }
 
+    /// The tool where it is loaded already: whoever has to load it must not do so on a thread that others wait for.
+    pub fn loaded_tool(&self) -> Option<Tool> {
+        self.tool.peek()
+    }
+
     /// # Errors
     /// When it cannot be compiled or linked.
     pub fn tool(&self, loader: &Loader) -> Result<Tool, RuntimeError> {

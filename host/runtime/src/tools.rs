@@ -7,7 +7,7 @@ use crate::instance::Call;
 use crate::open::Runtime;
 use crate::registry::Plugin;
 use crate::state::{CallState, Setup};
-use crate::v0_1::{RawOutput, cut};
+use crate::v0_1::{RawOutput, Tool, cut};
 use async_trait::async_trait;
 use model::fault::FailureKind;
 use model::journal::Journal;
@@ -102,7 +102,11 @@ impl Job {
             slot = self.runtime.acting_slot() => slot,
         };
         let loader = self.runtime.loader();
-        let tool = self.plugin.tool(loader).map_err(|e| ToolFailure::new(FailureKind::Unavailable, e.to_string()))?;
+        let tool = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => return Err(interrupted()),
+            tool = self.load() => tool?,
+        };
         let funnel = Arc::new(self.funnel());
         let mut call = Call::new(tool.engine(), self.setup(Arc::clone(&funnel)), loader.running());
         let given = call.run(&self.cancel, async |store| tool.call(store, &self.call).await).await;
@@ -111,6 +115,18 @@ impl Job {
         let scan = look_after(call.store.data_mut(), &funnel).await;
         let outcome = outcome.map(|output| with_scan(output, scan));
         outcome.map_err(|failure| because(failure, &funnel))
+    }
+
+    /// The first call of all compiles the component, which takes its time.
+    async fn load(&self) -> Result<Tool, ToolFailure> {
+        if let Some(tool) = self.plugin.loaded_tool() {
+            return Ok(tool);
+        }
+        let (runtime, plugin) = (Arc::clone(&self.runtime), Arc::clone(&self.plugin));
+        let loaded =
+            tokio::task::spawn_blocking(move || plugin.tool(runtime.loader()).map_err(|e| e.to_string())).await;
+        let unavailable = |why: String| ToolFailure::new(FailureKind::Unavailable, why);
+        loaded.map_err(|e| unavailable(e.to_string()))?.map_err(unavailable)
     }
 
     fn judge(

@@ -52,6 +52,9 @@ fn a_component_is_learnt_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flipped_byte_is_not_run() {
     let stage = Stage::new(&[("echo", guest("echo"))]);
+    assert!(cached(stage.home.path(), "code").is_empty(), "what is only described is not kept");
+    assert!(stage.run("echo", Answer::Yes).await.is_ok());
+    assert!(!cached(stage.home.path(), "code").is_empty());
     for ending in ["code", "about"] {
         for file in cached(stage.home.path(), ending) {
             let whole = std::fs::read(&file).unwrap();
