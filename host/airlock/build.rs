@@ -28,11 +28,15 @@ impl Kind {
         }
     }
 
-    /// A model adapter or a hook is named by somebody who wants it; tools are told to every model.
-    fn learnt(self) -> &'static str {
+    /// A model adapter or a hook is named by somebody who wants it; tools are told to every model. What they are stands in a note
+    /// beside them, which a test compares with what they say: so nothing has to be compiled to tell a model of them.
+    fn learnt(self, note: &Path) -> String {
         match self {
-            Self::Acting => "AtStart",
-            Self::Pure => "WhenNamed",
+            Self::Acting if note.is_file() => {
+                format!("Learnt::AtBuild(include_str!({:?}))", note.display().to_string())
+            }
+            Self::Acting => "Learnt::AtStart".into(),
+            Self::Pure => "Learnt::WhenNamed".into(),
         }
     }
 }
@@ -55,6 +59,9 @@ const BUNDLED: &[(&str, Kind)] = &[
     ("todowrite", Kind::Acting),
     ("write", Kind::Acting),
 ];
+
+/// What a component's tools are, beside its manifest.
+const NOTE: &str = "tools.json";
 
 /// What the outer build sets and the inner one must not see.
 const SHIELDED: &[&str] = &[
@@ -100,7 +107,7 @@ fn build() -> Done<()> {
     }
     made.sort_unstable_by_key(|(name, _)| *name);
     let list = places.out.join("bundled.rs");
-    fs::write(&list, source(&made)).map_err(|e| format!("{}: {e}", list.display()))
+    fs::write(&list, source(&places, &made)).map_err(|e| format!("{}: {e}", list.display()))
 }
 
 struct Places {
@@ -144,7 +151,7 @@ impl Places {
     /// Manifest, sources and catalogue of every crate beside the components: they share some.
     fn crates(&self) -> impl Iterator<Item = PathBuf> {
         let folders = fs::read_dir(self.root.join("plugins")).into_iter().flatten().flatten().map(|e| e.path());
-        folders.flat_map(|f| [f.join("Cargo.toml"), f.join("src"), f.join("models.json")]).filter(|f| f.exists())
+        folders.flat_map(|f| ["Cargo.toml", "src", "models.json", NOTE].map(|name| f.join(name))).filter(|f| f.exists())
     }
 }
 
@@ -238,12 +245,12 @@ fn component_file(out: &Path, name: &str) -> PathBuf {
     out.join(format!("{name}.wasm"))
 }
 
-fn source(made: &[(&str, Kind)]) -> String {
+fn source(places: &Places, made: &[(&str, Kind)]) -> String {
     let mut text = String::from("/// Sorted by name.\npub const BUNDLED: &[Bundled] = &[\n");
     for (name, kind) in made {
-        let learnt = kind.learnt();
+        let learnt = kind.learnt(&places.plugin(name).join(NOTE));
         let bytes = format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.wasm\"))");
-        let _ = writeln!(text, "    Bundled {{ name: \"{name}\", bytes: {bytes}, learnt: Learnt::{learnt} }},");
+        let _ = writeln!(text, "    Bundled {{ name: \"{name}\", bytes: {bytes}, learnt: {learnt} }},");
     }
     text + "];\n"
 }

@@ -13,6 +13,9 @@ use runtime::{ProviderConfig, Runtime, Secret};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+/// What nearly every run calls first.
+const FIRST_TOOL: &str = "read";
+
 /// Looks models up: the one of the run, and those that its agents want.
 pub struct ByName {
     config: Config,
@@ -35,6 +38,8 @@ impl ByName {
         let target = resolve::target(&self.config, wanted)?;
         in_background(&self.runtime, target.adapter.clone(), Runtime::warm_up_adapter);
         let info = self.runtime.provider_info(&target.adapter)?;
+        // After the adapter, which a first start has to compile: the model will think for longer than it takes to load a tool.
+        in_background(&self.runtime, FIRST_TOOL.into(), Runtime::warm_up_tool);
         let known = || info.models.iter().find(|m| m.id == target.id).cloned();
         let described = target.model.clone().or_else(known);
         let notice = (described.is_none() && target.adapter != OFFLINE).then(|| unknown(wanted));

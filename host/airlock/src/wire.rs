@@ -64,9 +64,6 @@ fn broke(error: tokio::task::JoinError) -> Report {
     Report::internal(format!("the start broke off: {error}"))
 }
 
-/// What nearly every run calls first.
-const FIRST_TOOL: &str = "read";
-
 /// Loads a component while other things go on.
 pub fn in_background(runtime: &Arc<Runtime>, name: String, load: impl Fn(&Runtime, &str) + Send + 'static) {
     let runtime = runtime.clone();
@@ -80,11 +77,7 @@ pub fn open(paths: &Paths, require_sandbox: bool) -> Opening {
     let options = options_of(paths, require_sandbox);
     Opening {
         ledger: tokio::task::spawn_blocking(move || Ledger::open(&data)),
-        runtime: tokio::task::spawn_blocking(move || {
-            let opened = Runtime::open(options)?;
-            in_background(&opened, FIRST_TOOL.into(), Runtime::warm_up_tool);
-            Ok(opened)
-        }),
+        runtime: tokio::task::spawn_blocking(move || Runtime::open(options)),
     }
 }
 

@@ -37,7 +37,7 @@ pub fn describe(
     let provider = provider(loader, name, digest, bytes, &anatomy)?;
     let hooks: Vec<_> = HookPoint::ALL.into_iter().filter(|p| anatomy.exports(p.interface())).collect();
     let tools = if provider.is_none() || anatomy.exports("tool") || !hooks.is_empty() {
-        let pre = loader.link_to_describe(name, bytes)?;
+        let pre = loader.link_acting(name, digest, bytes)?;
         if anatomy.exports("tool") { tools(loader, name, pre)? } else { Vec::new() }
     } else {
         Vec::new()

@@ -1,6 +1,5 @@
-//! The one wasmtime configuration. Three engines come from it: one for components that may act, which takes every toolchain's
-//! output, one without the concurrency of the component model, which halves the price of a call into a codec, and one that
-//! compiles in a hurry, for tools that are asked for the first time what they are.
+//! The one wasmtime configuration. Two engines come from it: one for components that may act, which takes every toolchain's
+//! output, and one without the concurrency of the component model, which halves the price of a call into a codec.
 
 use crate::error::RuntimeError;
 use crate::once::Once;
@@ -24,8 +23,6 @@ pub enum EngineKind {
     Acting,
     /// Providers: pure, and called for each read of a socket.
     Codec,
-    /// Tools that were never seen before, asked once what they are: compiled quickly, run slowly, not kept.
-    Describing,
 }
 
 impl EngineKind {
@@ -33,7 +30,6 @@ impl EngineKind {
         match self {
             Self::Acting => "acting",
             Self::Codec => "codec",
-            Self::Describing => "describing",
         }
     }
 
@@ -42,14 +38,13 @@ impl EngineKind {
         match self {
             Self::Acting => 100,
             Self::Codec => 50,
-            Self::Describing => 16,
         }
     }
 
     /// Stacks that calls can be suspended on. A codec never waits.
     fn stacks(self) -> u32 {
         match self {
-            Self::Acting | Self::Describing => self.slots().into(),
+            Self::Acting => self.slots().into(),
             Self::Codec => 1,
         }
     }
@@ -57,7 +52,7 @@ impl EngineKind {
     /// Instances that rest between two steps of their conversations.
     pub fn resting(self) -> u16 {
         match self {
-            Self::Acting | Self::Describing => 0,
+            Self::Acting => 0,
             Self::Codec => 16,
         }
     }
@@ -68,7 +63,6 @@ impl EngineKind {
 pub struct Engines {
     acting: Once<Engine>,
     codec: Once<Engine>,
-    describing: Once<Engine>,
     ticker: Arc<Ticker>,
 }
 
@@ -77,7 +71,6 @@ impl Engines {
         let slot = match kind {
             EngineKind::Acting => &self.acting,
             EngineKind::Codec => &self.codec,
-            EngineKind::Describing => &self.describing,
         };
         slot.get(|| {
             let engine = Engine::new(&config(kind)).map_err(|e| RuntimeError::Engine { why: format!("{e:#}") })?;
@@ -104,7 +97,7 @@ fn config(kind: EngineKind) -> Config {
     let mut config = Config::new();
     config
         .concurrency_support(kind != EngineKind::Codec)
-        .cranelift_opt_level(if kind == EngineKind::Describing { OptLevel::None } else { OptLevel::Speed })
+        .cranelift_opt_level(OptLevel::Speed)
         .epoch_interruption(true)
         .wasm_backtrace_max_frames(NonZeroUsize::new(20))
         .memory_reservation(MEMORY_MAX as u64)

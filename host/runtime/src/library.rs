@@ -1,5 +1,6 @@
-//! The components that are part of the program. Those whose tools every model is told of are learnt when the library opens; a
-//! model adapter or a hook when somebody names it, so that a first start compiles what it uses and no more.
+//! The components that are part of the program. What the tools of a component are may have been noted when the program was built:
+//! then it is compiled when it is first called. A model adapter or a hook is learnt when somebody names it. So a first start
+//! compiles what it uses and no more.
 
 use crate::anatomy::Anatomy;
 use crate::error::RuntimeError;
@@ -21,8 +22,20 @@ pub struct Bundled {
 /// When a component is first looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learnt {
+    /// The specs of its tools, a JSON array of [`ToolSpec`](model::tool::ToolSpec): what the component says when it is asked.
+    AtBuild(&'static str),
     AtStart,
     WhenNamed,
+}
+
+impl Learnt {
+    /// Every model is told of its tools.
+    fn has_tools(self) -> bool {
+        match self {
+            Self::AtBuild(_) | Self::AtStart => true,
+            Self::WhenNamed => false,
+        }
+    }
 }
 
 /// What happens while components are compiled, which is the one slow thing here.
@@ -50,9 +63,15 @@ impl Entry {
         Source { name: self.bundled.name.into(), bundled: true, bytes: Cow::Borrowed(self.bundled.bytes) }
     }
 
-    /// Known already, or remembered from an earlier start.
+    /// Known already, remembered from an earlier start, or noted when the program was built. Compiles nothing.
     fn recall(&self, loader: &Loader) -> Option<Arc<Plugin>> {
-        self.plugin.get(|| Plugin::remembered(loader, self.source()).map(Arc::new)).ok()
+        let recalled = || Plugin::remembered(loader, self.source()).or_else(|source| self.noted(loader, source));
+        self.plugin.get(|| recalled().map(Arc::new)).ok()
+    }
+
+    fn noted(&self, loader: &Loader, source: Source) -> Result<Plugin, Source> {
+        let Learnt::AtBuild(tools) = self.bundled.learnt else { return Err(source) };
+        Plugin::noted(loader, source, tools)
     }
 
     fn learn(&self, loader: &Loader) -> Result<Arc<Plugin>, RuntimeError> {
@@ -69,13 +88,13 @@ impl Library {
     pub fn open(loader: &Loader, bundled: &[Bundled], notify: Notify) -> Result<Self, RuntimeError> {
         let entry = |b: &Bundled| Entry { bundled: *b, plugin: Once::default() };
         let library = Self { entries: bundled.iter().map(entry).collect(), notify };
-        library.learn(loader, |b| b.learnt == Learnt::AtStart)?;
+        library.learn(loader, |b| b.learnt.has_tools())?;
         Ok(library)
     }
 
     /// Those that offer tools, in their order.
     pub fn with_tools(&self, loader: &Loader) -> Vec<Arc<Plugin>> {
-        let at_start = self.entries.iter().filter(|e| e.bundled.learnt == Learnt::AtStart);
+        let at_start = self.entries.iter().filter(|e| e.bundled.learnt.has_tools());
         at_start.filter_map(|e| e.recall(loader)).collect()
     }
 

@@ -22,7 +22,6 @@ pub struct Loader {
     engines: Engines,
     vault: Option<Vault>,
     linker: Once<Arc<Linker<CallState>>>,
-    describing: Once<Arc<Linker<CallState>>>,
     /// Without a vault: what was compiled to be described is not compiled again to be run.
     held: Mutex<HashMap<(Digest, EngineKind), Held>>,
 }
@@ -34,13 +33,7 @@ impl Loader {
         let vault = Vault::open(cache_dir, data_dir)
             .inspect_err(|error| tracing::warn!(%error, "no cache for compiled code; every start compiles anew"))
             .ok();
-        Self {
-            engines: Engines::default(),
-            vault,
-            linker: Once::default(),
-            describing: Once::default(),
-            held: Mutex::default(),
-        }
+        Self { engines: Engines::default(), vault, linker: Once::default(), held: Mutex::default() }
     }
 
     #[must_use]
@@ -64,20 +57,6 @@ impl Loader {
     ) -> Result<InstancePre<CallState>, RuntimeError> {
         let (engine, component) = self.component(EngineKind::Acting, name, digest, bytes)?;
         let linker = self.linker.get(|| linker::acting(&engine).map(Arc::new));
-        let linker = linker.map_err(|e| RuntimeError::Engine { why: format!("{e:#}") })?;
-        linker.instantiate_pre(&component).map_err(|e| unlinkable(name, &e))
-    }
-
-    /// For one look at a component that was never seen before. Its code is compiled quickly and not kept: when it is first used
-    /// it is compiled well.
-    ///
-    /// # Errors
-    /// As [`link_acting`](Self::link_acting).
-    pub fn link_to_describe(&self, name: &str, bytes: &[u8]) -> Result<InstancePre<CallState>, RuntimeError> {
-        let engine = self.engines.get(EngineKind::Describing)?;
-        let failed = |e: wasmtime::Error| RuntimeError::Compile { name: name.into(), why: format!("{e:#}") };
-        let component = Component::new(&engine, bytes).map_err(failed)?;
-        let linker = self.describing.get(|| linker::acting(&engine).map(Arc::new));
         let linker = linker.map_err(|e| RuntimeError::Engine { why: format!("{e:#}") })?;
         linker.instantiate_pre(&component).map_err(|e| unlinkable(name, &e))
     }

@@ -100,6 +100,14 @@ pub struct About {
     pub provider: Option<ProviderInfo>,
 }
 
+impl About {
+    /// A component of tools and nothing else.
+    fn of_tools(anatomy: Anatomy, tools: Vec<Arc<ToolSpec>>) -> Self {
+        let Anatomy { imports, exports, manifest } = anatomy;
+        Self { imports, exports, manifest: manifest.unwrap_or_default(), tools, hooks: Vec::new(), provider: None }
+    }
+}
+
 /// What `plugin list` and `plugin inspect` show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginInfo {
@@ -165,12 +173,25 @@ impl Plugin {
         let digest = Digest::of(&source.bytes);
         let anatomy = Anatomy::read(&source.name, &source.bytes)?;
         let about = describe(loader, &source.name, &digest, &source.bytes, anatomy)?;
+        Ok(Self::kept(loader, source, digest, about))
+    }
+
+    /// Takes what was noted of its tools when the program was built, and remembers that. Gives the source back where the note is
+    /// of no use: then the component has to be asked.
+    pub fn noted(loader: &Loader, source: Source, tools: &str) -> Result<Self, Source> {
+        let digest = Digest::of(&source.bytes);
+        let Ok(anatomy) = Anatomy::read(&source.name, &source.bytes) else { return Err(source) };
+        let Ok(tools) = serde_json::from_str(tools) else { return Err(source) };
+        Ok(Self::kept(loader, source, digest, About::of_tools(anatomy, tools)))
+    }
+
+    fn kept(loader: &Loader, source: Source, digest: Digest, about: About) -> Self {
         if let (Some(vault), Ok(json)) = (loader.vault(), serde_json::to_vec(&about))
             && let Err(error) = vault.write(&about_file(&digest), &json)
         {
             tracing::warn!(%error, "what a component says of itself could not be kept; the next start asks it again");
         }
-        Ok(Self::new(source, digest, about))
+        Self::new(source, digest, about)
     }
 
     fn new(source: Source, digest: Digest, about: About) -> Self {

@@ -52,8 +52,6 @@ fn a_component_is_learnt_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flipped_byte_is_not_run() {
     let stage = Stage::new(&[("echo", guest("echo"))]);
-    assert!(cached(stage.home.path(), "code").is_empty(), "what is only described is not kept");
-    assert!(stage.run("echo", Answer::Yes).await.is_ok());
     assert!(!cached(stage.home.path(), "code").is_empty());
     for ending in ["code", "about"] {
         for file in cached(stage.home.path(), ending) {
@@ -74,6 +72,21 @@ async fn a_flipped_byte_is_not_run() {
             assert_ne!(std::fs::read(&file).unwrap(), bytes, "made anew");
         }
     }
+}
+
+/// What was noted when the program was built is taken as it stands: nothing is compiled before a call.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_noted_component_is_compiled_when_it_is_called() {
+    let home = tempfile::tempdir().unwrap();
+    let asked = Stage::new(&[("echo", guest("echo"))]).runtime.inspect("echo").unwrap().tools;
+    let note = serde_json::to_string(&asked).unwrap().leak();
+    let noted = Bundled { name: "echo", bytes: guest("echo"), learnt: Learnt::AtBuild(note) };
+    let runtime = Runtime::open(options(home.path(), vec![noted])).unwrap();
+    assert_eq!(runtime.inspect("echo").unwrap().tools, asked);
+    assert!(cached(home.path(), "code").is_empty());
+    let stage = Stage { runtime, home, workspace: tempfile::tempdir().unwrap(), progress: Arc::default() };
+    assert!(stage.run("echo", Answer::Yes).await.is_ok());
+    assert!(!cached(stage.home.path(), "code").is_empty());
 }
 
 /// A folder that others may write is not used; all works all the same.
