@@ -319,6 +319,14 @@ impl Gate for Gatekeeper {
         needs.iter().map(|n| n.judge(&policy, &approvals).action).max().unwrap_or(Action::Allow)
     }
 
+    fn allowed_by(&self, actor: &Actor, act: &Act) -> Option<Rule> {
+        let approvals = self.state().approvals.clone();
+        let needs = self.needs(actor, std::slice::from_ref(act));
+        let policy = self.policy_of(&actor.session);
+        let decision = needs.first()?.judge(&policy, &approvals);
+        decision.rule.filter(|_| decision.action == Action::Allow)
+    }
+
     fn missing(&self, actor: &Actor, acts: &[Act]) -> Option<Vec<Rule>> {
         let needs = self.needs(actor, acts);
         match self.judge(&actor.session, &self.state().approvals, &needs) {

@@ -1,6 +1,11 @@
 //! What a component could ever touch, and what one call may. Grants form a lattice: the grant in force is the meet of what the
 //! manifest asks for, what the user gave, what the parent has and what the call's scopes name.
 
+mod http;
+
+pub use http::{BadPattern, Requests};
+
+use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,6 +25,7 @@ pub enum Mode {
 pub struct Grant {
     /// Folder → mode; relative to the workspace (`.` = all of it), or absolute.
     pub fs: BTreeMap<String, Mode>,
+    pub http: Requests,
     pub process: Programs,
     pub env: AllowList,
     pub secrets: AllowList,
@@ -65,6 +71,7 @@ impl Grant {
         }
         Self {
             fs,
+            http: self.http.meet(&other.http),
             process: Programs { programs: meet_names(&self.process.programs, &other.process.programs) },
             env: AllowList { allow: meet_names(&self.env.allow, &other.env.allow) },
             secrets: AllowList { allow: meet_names(&self.secrets.allow, &other.secrets.allow) },
@@ -128,6 +135,10 @@ pub struct CallGrant {
     pub writes: Vec<PathBuf>,
     /// Shell lines, letter by letter, each in its folder: `rm -r build` is another act elsewhere.
     pub commands: Vec<ShellLine>,
+    /// URLs exactly, to be fetched and not written to.
+    pub urls: Vec<Target>,
+    /// Hosts with everything on them, each as its own root.
+    pub hosts: Vec<Target>,
 }
 
 /// A shell line and the real folder that it runs in.
@@ -165,6 +176,12 @@ impl CallGrant {
     #[must_use]
     pub fn covers_line(&self, line: &str, cwd: &Path) -> bool {
         self.commands.iter().any(|c| c.line == line && c.cwd == cwd)
+    }
+
+    #[must_use]
+    pub fn covers_request(&self, method: &str, target: &Target) -> bool {
+        let fetches = matches!(method, "GET" | "HEAD");
+        (fetches && self.urls.contains(target)) || self.hosts.iter().any(|h| h.origin() == target.origin())
     }
 
     /// A file that may be made may have its folders made.
@@ -211,8 +228,30 @@ mod tests {
     }
 
     #[test]
+    fn a_url_is_covered_for_fetching_it_alone() {
+        let url = |text: &str| Target::parse(text).unwrap();
+        let g = CallGrant {
+            urls: vec![url("https://a.org/x?q")],
+            hosts: vec![url("https://b.org")],
+            ..CallGrant::default()
+        };
+        for (method, target, covered) in [
+            ("GET", "https://a.org/x?q", true),
+            ("HEAD", "https://a.org/x?q", true),
+            ("POST", "https://a.org/x?q", false),
+            ("GET", "https://a.org/x?r", false),
+            ("GET", "https://a.org/x", false),
+            ("POST", "https://b.org/y", true),
+            ("GET", "http://b.org/y", false),
+            ("GET", "https://b.org:8443/y", false),
+        ] {
+            assert_eq!(g.covers_request(method, &url(target)), covered, "{method} {target}");
+        }
+    }
+
+    #[test]
     fn a_folder_covers_what_lies_below() {
-        let g = CallGrant { reads: vec!["/w/src".into()], writes: vec!["/w/a".into()], commands: vec![] };
+        let g = CallGrant { reads: vec!["/w/src".into()], writes: vec!["/w/a".into()], ..CallGrant::default() };
         assert_eq!(g.covers_read(Path::new("/w/src")), Coverage::Named);
         assert_eq!(g.covers_read(Path::new("/w/src/x/y")), Coverage::Below);
         assert_eq!(g.covers_read(Path::new("/w/srcx")), Coverage::Outside);

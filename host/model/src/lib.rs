@@ -3,6 +3,7 @@
 //! The ports ([`provider::Provider`], [`tool::Tools`], [`hook::Hooks`], [`store::Store`], [`permission::Gate`],
 //! [`journal::Journal`], [`undo::UndoLedger`], [`undo::Disk`]) are implemented by rooms that do not know each other; only the binary's wiring knows them all.
 
+pub mod address;
 pub mod budget;
 pub mod event;
 pub mod fault;
@@ -20,6 +21,7 @@ pub mod question;
 pub mod session;
 pub mod spending;
 pub mod store;
+pub mod target;
 pub mod tool;
 pub mod tool_state;
 pub mod undo;

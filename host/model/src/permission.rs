@@ -10,6 +10,7 @@ use crate::fault::FailureKind;
 use crate::hook::HookDenial;
 use crate::id::{AskId, CallId, MessageId, SessionId};
 use crate::question::{Answers, Inquiry};
+use crate::target::Target;
 use crate::tool::ToolFailure;
 use crate::wildcard;
 use async_trait::async_trait;
@@ -36,6 +37,9 @@ pub const OF_THE_HOST: [&str; 13] = [
     "plan_exit",
 ];
 
+/// What requests of components are asked under.
+pub const NET: &str = "net";
+
 /// Ordered from the loosest to the strictest, so that `max` is "the strictest of".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -61,8 +65,18 @@ impl Rule {
     /// Whether the rule speaks of this permission and pattern.
     #[must_use]
     pub fn matches(&self, permission: &str, pattern: &str) -> bool {
-        wildcard::matches(&self.permission, permission) && wildcard::matches(&self.pattern, pattern)
+        let fits = wildcard::matches(&self.permission, permission) && wildcard::matches(&self.pattern, pattern);
+        // A rule that denies may mean more than it says, one that allows may not.
+        let is_loose = self.action == Action::Allow && permission == NET;
+        fits && (!is_loose || reaches(&self.pattern, pattern))
     }
+}
+
+/// Whether a pattern of hosts means this URL; a host with everything on it is written `https://host/*`.
+fn reaches(pattern: &str, url: &str) -> bool {
+    pattern == "*"
+        || pattern == url
+        || Target::parse(url.strip_suffix('*').unwrap_or(url)).is_ok_and(|t| t.fits(pattern))
 }
 
 impl fmt::Display for Rule {
@@ -152,6 +166,8 @@ pub enum Act {
     Shell { line: String, cwd: PathBuf },
     /// A program and its arguments, without a shell.
     Exec { argv: Vec<String>, cwd: PathBuf },
+    /// A request over HTTP. The URL is a [`Target`] in its one spelling; `https://host/*` is everything on that host.
+    Request { method: String, url: String },
     /// What a component asks for in words of its own.
     Other { permission: String, patterns: Vec<String>, always: Vec<String> },
 }
@@ -167,6 +183,8 @@ impl Act {
             Self::Write { path } => format!("change {}", path.display()),
             Self::Shell { line, .. } => format!("run `{line}`"),
             Self::Exec { argv, .. } => format!("run {argv:?}"),
+            Self::Request { method, url } if method == "GET" => format!("fetch {url}"),
+            Self::Request { method, url } => format!("send {method} to {url}"),
             Self::Other { permission, patterns, .. } => format!("use {permission} for {}", patterns.join(", ")),
         }
     }
@@ -279,6 +297,11 @@ pub trait Gate: Send + Sync {
     /// What the rules and the approvals say, without asking anybody.
     fn decide(&self, actor: &Actor, act: &Act) -> Action;
 
+    /// The rule or approval that allows an act; `None` where none does, or where nobody has said anything of it.
+    fn allowed_by(&self, _actor: &Actor, _act: &Act) -> Option<Rule> {
+        None
+    }
+
     /// Judges all acts together, asking where the rules say so; `Ok` only if every one may happen. `metadata` is for whoever
     /// shows the question (a diff, a line).
     ///
@@ -332,6 +355,23 @@ mod tests {
         assert_eq!(policy.decide("bash", "ls").action, Action::Ask);
         assert_eq!(policy.decide("read", "a").action, Action::Allow);
         assert_eq!(policy.decide("edit", "a").action, Action::Ask);
+    }
+
+    #[test]
+    fn a_rule_that_allows_means_the_host_that_it_names() {
+        for (pattern, url, allows, denies) in [
+            ("*", "https://evil.org/x", true, true),
+            ("https://*.example.com/*", "https://a.example.com/x", true, true),
+            ("https://*.example.com/*", "https://evil.org/.example.com/", false, true),
+            ("https://a.example.com/*", "https://a.example.com/*", true, true),
+            ("https://a.example.com/v1/*", "https://a.example.com/*", false, false),
+            ("https://*.example.com/*", "no URL", false, false),
+            ("no *", "no URL", false, true),
+        ] {
+            for (action, want) in [(Action::Allow, allows), (Action::Deny, denies)] {
+                assert_eq!(Rule::new("net", pattern, action).matches("net", url), want, "{action:?} {pattern} {url}");
+            }
+        }
     }
 
     #[test]

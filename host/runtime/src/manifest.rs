@@ -1,7 +1,7 @@
 //! What a component says of itself and asks for: the custom section `airlock:manifest`, JSON.
 
 use crate::error::RuntimeError;
-use model::grant::{AllowList, Grant, LimitsAsked, Mode, Programs};
+use model::grant::{AllowList, Grant, LimitsAsked, Mode, Programs, Requests};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -24,6 +24,7 @@ pub struct Manifest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
     pub fs: BTreeMap<String, Mode>,
+    pub http: Requests,
     pub process: Programs,
     pub env: AllowList,
     pub secrets: AllowList,
@@ -50,6 +51,7 @@ impl Manifest {
     pub fn grant(&self) -> Grant {
         Grant {
             fs: self.fs.clone(),
+            http: self.http.clone(),
             process: self.process.clone(),
             env: self.env.clone(),
             secrets: self.secrets.clone(),
@@ -81,6 +83,11 @@ mod tests {
                     ..Grant::default()
                 }),
             ),
+            (
+                r#"{"http":{"hosts":["api.example.com"]}}"#,
+                Ok(Grant { http: Requests::to(["api.example.com"]).unwrap(), ..Grant::default() }),
+            ),
+            (r#"{"http":{"hosts":["0x7f.1"]}}"#, Err("0x7f.1")),
             (r#"{"fs":{"../x":"ro"}}"#, Err("`../x` leaves the workspace")),
             (r#"{"fs":{"a":"wx"}}"#, Err("wx")),
             (r#"{"network":true}"#, Err("network")),

@@ -152,7 +152,7 @@ pub struct Plugin {
 }
 
 /// Told of before the code that they depend on changes its shape.
-const FORMAT: &str = concat!("about 2, ", env!("CARGO_PKG_VERSION"));
+const FORMAT: &str = concat!("about 3, ", env!("CARGO_PKG_VERSION"));
 
 impl Plugin {
     /// What the vault knows of it, if it does.

@@ -6,6 +6,7 @@ mod patch;
 use crate::places::{Places, absolute};
 use model::grant::{CallGrant, ShellLine};
 use model::permission::Act;
+use model::target::Target;
 use model::tool::{Scope, ScopeKind, ToolSpec};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -90,11 +91,15 @@ fn acts_of(kind: ScopeKind, value: &str, input: &Value, directory: &Path, places
             Act::Shell { line: value.to_owned(), cwd: real(workdir) }
         }
         ScopeKind::Subject | ScopeKind::Agent => Act::Call { subject: Some(value.to_owned()) },
-        ScopeKind::Host => {
-            let host = vec![value.to_owned()];
-            Act::Other { permission: "net".into(), patterns: host.clone(), always: host }
-        }
+        ScopeKind::Host => Act::Request { method: "GET".into(), url: destination(value) },
     }]
+}
+
+/// A URL in its one spelling, or a host with everything on it. What is neither is asked for as it stands, and grants nothing.
+fn destination(value: &str) -> String {
+    let url = || Target::parse(value).map(|t| t.to_string());
+    let host = || Target::parse(&format!("https://{value}")).ok().filter(|t| t.beyond() == "/");
+    url().ok().or_else(|| host().map(|t| format!("{t}*"))).unwrap_or_else(|| value.to_owned())
 }
 
 /// What a yes to this act lets the call do.
@@ -103,6 +108,10 @@ fn allow(grant: &mut CallGrant, act: &Act) {
         Act::Read { path } => grant.reads.push(path.clone()),
         Act::Write { path } => grant.writes.push(path.clone()),
         Act::Shell { line, cwd } => grant.commands.push(ShellLine { line: line.clone(), cwd: cwd.clone() }),
+        Act::Request { url, .. } => match url.strip_suffix("/*") {
+            Some(host) => grant.hosts.extend(Target::parse(host)),
+            None => grant.urls.extend(Target::parse(url)),
+        },
         Act::Call { .. } | Act::Exec { .. } | Act::Other { .. } => (),
     }
 }
@@ -119,7 +128,15 @@ fn footprint(spec: &ToolSpec, grant: &CallGrant) -> Footprint {
         return Footprint::Child;
     }
     if spec.annotations.read_only {
-        let reads = if reads.is_empty() { vec![PathBuf::from("/")] } else { reads };
+        // What is far away is nothing that a file could be written under.
+        let is_far = !spec.scopes.is_empty() && spec.scopes.iter().all(|s| s.kind == ScopeKind::Host);
+        let reads = if is_far {
+            vec![]
+        } else if reads.is_empty() {
+            vec![PathBuf::from("/")]
+        } else {
+            reads
+        };
         return Footprint::Paths { reads, writes };
     }
     if writes.is_empty() { Footprint::Everything } else { Footprint::Paths { reads, writes } }
@@ -166,6 +183,10 @@ mod tests {
         let both = [Act::Read { path: "/w/real/y".into() }, Act::Write { path: "/w/real/y".into() }];
         check(ScopeKind::FsPatch, json!({"a": "*** Begin Patch\n*** Delete File: link/y\n"}), &both);
         check(ScopeKind::FsPatch, json!({"a": "no patch"}), &[Act::Call { subject: None }]);
+        let fetch = |url: &str| [Act::Request { method: "GET".into(), url: url.into() }];
+        check(ScopeKind::Host, json!({"a": "HTTPS://X.org/a#b"}), &fetch("https://x.org/a"));
+        check(ScopeKind::Host, json!({"a": "x.org"}), &fetch("https://x.org/*"));
+        check(ScopeKind::Host, json!({"a": "a@x.org"}), &fetch("a@x.org"));
         check(ScopeKind::FsRead, json!({}), &[Act::Call { subject: None }]);
         check(ScopeKind::FsRead, json!({"a": 3}), &[Act::Call { subject: None }]);
         assert_eq!(of(&tool(true, &[]), json!({})).acts, [Act::Call { subject: None }]);
@@ -177,10 +198,20 @@ mod tests {
     fn the_grant_holds_what_was_asked_for_and_no_more() {
         let t = tool(false, &[("r", ScopeKind::FsRead, None), ("w", ScopeKind::FsWrite, None)]);
         let grant = of(&t, json!({"r": "a", "w": "b"})).grant;
-        assert_eq!(grant, CallGrant { reads: vec!["/w/a".into()], writes: vec!["/w/b".into()], commands: vec![] });
+        assert_eq!(
+            grant,
+            CallGrant { reads: vec!["/w/a".into()], writes: vec!["/w/b".into()], ..CallGrant::default() }
+        );
         let shell = tool(false, &[("c", ScopeKind::Command, None)]);
         let grant = of(&shell, json!({"c": "ls", "workdir": "link"})).grant;
         assert_eq!(grant.commands, [ShellLine { line: "ls".into(), cwd: "/w/real".into() }]);
+        let web = tool(true, &[("u", ScopeKind::Host, None)]);
+        let target = |text: &str| vec![Target::parse(text).unwrap()];
+        let grant = of(&web, json!({"u": "https://x.org/a"})).grant;
+        assert_eq!((grant.urls, grant.hosts), (target("https://x.org/a"), vec![]));
+        let grant = of(&web, json!({"u": "x.org:8443"})).grant;
+        assert_eq!((grant.urls, grant.hosts), (vec![], target("https://x.org:8443/")));
+        assert_eq!(of(&web, json!({"u": "a@x.org"})).grant, CallGrant::default());
     }
 
     #[test]
@@ -206,6 +237,9 @@ mod tests {
         check((&bare, ""), (&read, "x"), true);
         check((&look, ""), (&read, "x"), false);
         check((&look, ""), (&write, "x"), true);
+        let web = tool(true, &[("a", ScopeKind::Host, None)]);
+        check((&web, "https://x.org"), (&write, "x"), false);
+        check((&web, "https://x.org"), (&shell, "ls"), true);
         let task = tool(false, &[("a", ScopeKind::Agent, None)]);
         check((&task, "x"), (&task, "x"), false);
         check((&task, "x"), (&read, "x"), true);

@@ -1,7 +1,8 @@
 //! An act, put as permissions and patterns: the one place where this is done.
 
 use crate::shell::{self, normal};
-use model::permission::{Act, Action, Actor, DOOM_LOOP, Decision, Policy, Rule};
+use model::permission::{Act, Action, Actor, DOOM_LOOP, Decision, NET, Policy, Rule};
+use model::target::Target;
 use std::path::Path;
 
 /// The permission for whatever lies outside the worktree.
@@ -89,6 +90,7 @@ pub(super) fn of(actor: &Actor, act: &Act, home: Option<&Path>) -> Vec<Need> {
         Act::Write { path } => file(actor, "edit", path),
         Act::Shell { line, cwd } => shell_line(actor, line, cwd, home),
         Act::Exec { argv, cwd } => shell_line(actor, &shell::quote(argv), cwd, home),
+        Act::Request { url, .. } => vec![Need::new(NET, url.clone(), host_of(url))],
         Act::Other { permission, patterns, always } => other(permission, patterns, always),
     }
 }
@@ -100,6 +102,12 @@ fn other(permission: &str, patterns: &[String], always: &[String]) -> Vec<Need> 
         .iter()
         .map(|pattern| Need { always: always.to_vec(), ..Need::new(permission, pattern.clone(), None) })
         .collect()
+}
+
+/// Leave to fetch a page is, where it is given for good, leave for its host.
+fn host_of(url: &str) -> Option<String> {
+    let known = Target::parse(url.strip_suffix('*').unwrap_or(url)).ok()?;
+    Some(format!("{}/*", known.origin()))
 }
 
 fn exactly(text: &str) -> Option<String> {

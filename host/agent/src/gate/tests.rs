@@ -1,5 +1,6 @@
 mod cases;
 mod opinions;
+mod requests;
 
 use super::*;
 use crate::testing::store::Memory;

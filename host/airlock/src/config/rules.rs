@@ -40,10 +40,12 @@ pub fn read(node: &Node<'_>, home: Option<&Path>) -> Result<Permissions, ConfigE
     Ok(found)
 }
 
-/// Rules go by what is done, not by which tool does it: the names of the tools that edit mean `edit` (agent-core, section 7.2).
+/// Rules go by what is done, not by which tool does it: the names of the tools that edit mean `edit` (agent-core, section 7.2), that
+/// of the one that fetches means every request.
 pub(super) fn known(permission: &str) -> &str {
     match permission {
         "write" | "patch" | "apply_patch" => "edit",
+        "webfetch" => "net",
         other => other,
     }
 }
@@ -88,6 +90,7 @@ mod tests {
             ("edit", Some(("edit", "*"))),
             ("bash:git status *", Some(("bash", "git status *"))),
             ("net:http://a:80/*", Some(("net", "http://a:80/*"))),
+            ("webfetch:https://a/*", Some(("net", "https://a/*"))),
             ("read:~/notes/*", Some(("read", "/home/x/notes/*"))),
             ("read:~", Some(("read", "/home/x"))),
             ("read:$HOME/a", Some(("read", "/home/x/a"))),

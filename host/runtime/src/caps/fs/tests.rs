@@ -137,7 +137,7 @@ impl World {
 
     fn grant(&self, reads: &[&str], writes: &[&str]) -> CallGrant {
         let all = |paths: &[&str]| paths.iter().map(|p| if *p == "." { self.ws.clone() } else { self.at(p) }).collect();
-        CallGrant { reads: all(reads), writes: all(writes), commands: vec![] }
+        CallGrant { reads: all(reads), writes: all(writes), ..CallGrant::default() }
     }
 
     fn call(&self) -> Call {
