@@ -1,56 +1,25 @@
 //! Requests: tables of bodies, and a law that holds for every conversation.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use airlock::provider::{
-    File, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice, ToolDecl, ToolResult,
-};
-use anthropic::Codec;
+use airlock::provider::{File, HttpRequest, Message, Part, Provider, Request, Role, ToolCall, ToolChoice};
+use anthropic::{Codec, Growing};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use testing::laws::{growing_changes_nothing, newest_files_stay};
+use testing::talk::{assistant, call, conversation, decl, result, said, thought, tool, user};
 
 #[path = "../../../tests/support/strict/anthropic.rs"]
 mod strict;
 
 const BASE: &str = "https://api.anthropic.com";
+const OPAQUE: [Option<&str>; 4] = [None, Some(r#"{"signature":"s"}"#), Some(r#"{"redacted":"d"}"#), Some("[]")];
 
 fn request(messages: Vec<Message>) -> Request {
     Request { messages, session_id: "ses_1".into(), ..Request::new("claude-sonnet-4-6", BASE) }
 }
 
-fn user(text: &str) -> Message {
-    Message { role: Role::User, parts: vec![said(text)] }
-}
-
-fn said(text: &str) -> Part {
-    Part::Text(text.into())
-}
-
-fn call(id: &str, input: &str) -> Part {
-    Part::ToolCall(ToolCall { id: id.into(), name: "read".into(), input: input.into(), opaque: None })
-}
-
-fn result(id: &str, text: &str, is_error: bool, files: Vec<File>) -> Part {
-    Part::ToolResult(ToolResult { call_id: id.into(), name: "read".into(), text: text.into(), is_error, files })
-}
-
-fn thought(text: &str, opaque: Option<&str>) -> Part {
-    Part::Reasoning(Reasoning { text: text.into(), opaque: opaque.map(Into::into) })
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    Message { role: Role::Assistant, parts }
-}
-
-fn tool(parts: Vec<Part>) -> Message {
-    Message { role: Role::Tool, parts }
-}
-
 fn png(bytes: usize) -> File {
     File { mime: "image/png".into(), name: Some("a.png".into()), data: vec![1; bytes] }
-}
-
-fn decl(name: &str, schema: &str) -> ToolDecl {
-    ToolDecl { name: name.into(), description: "d".into(), input_schema: schema.into() }
 }
 
 fn sent(request: &Request) -> (HttpRequest, Value) {
@@ -409,55 +378,20 @@ fn the_catalogue_can_be_read() {
     }
 }
 
-fn any_part() -> impl Strategy<Value = Part> {
-    let opaque =
-        prop::sample::select(vec![None, Some(r#"{"signature":"s"}"#), Some(r#"{"redacted":"d"}"#), Some("[]")]);
-    prop_oneof![
-        "[a \n]{0,3}".prop_map(|t| said(&t)),
-        ("[ab.é]{0,2}", "[{}\"]{0,3}").prop_map(|(id, input)| call(&id, &input)),
-        ("[ab]{0,2}", "[ab.]{0,2}").prop_map(|(id, name)| Part::ToolCall(ToolCall {
-            id,
-            name,
-            input: "{}".into(),
-            opaque: None
-        })),
-        ("[a ]{0,2}", opaque).prop_map(|(text, opaque)| thought(&text, opaque)),
-        prop::sample::select(vec!["image/png", "image/bmp", "application/pdf", "text/plain"])
-            .prop_map(|mime| Part::File(File { mime: mime.into(), name: None, data: b"x".to_vec() })),
-    ]
-}
-
-/// A conversation as a host might store it; results are left out at random.
-fn conversation() -> impl Strategy<Value = Vec<Message>> {
-    let user = prop::collection::vec(any_part(), 0..3).prop_map(|mut parts| {
-        parts.retain(|p| matches!(p, Part::Text(_) | Part::File(_)));
-        vec![Message { role: Role::User, parts }]
-    });
-    let turn = (prop::collection::vec(any_part(), 0..5), any::<bool>(), any::<bool>()).prop_map(
-        |(parts, answered, failed)| {
-            let mut ids: Vec<String> = Vec::new();
-            for part in &parts {
-                if let Part::ToolCall(c) = part
-                    && !ids.contains(&c.id)
-                {
-                    ids.push(c.id.clone());
-                }
-            }
-            let results = ids
-                .iter()
-                .rev()
-                .filter(|_| answered)
-                .map(|id| result(id, if failed { "" } else { "r" }, failed, vec![png(2)]));
-            vec![assistant(parts.clone()), tool(results.collect())]
-        },
-    );
-    prop::collection::vec(prop_oneof![user, turn], 0..8).prop_map(|m| m.concat())
+#[test]
+fn files_give_way_to_newer_ones() {
+    newest_files_stay::<Growing>(&request(vec![]), 100, r#""type":"image""#);
 }
 
 proptest! {
     #[test]
+    fn growing_changes_nothing_of_the_bytes(messages in conversation(&OPAQUE), cuts in prop::collection::vec(0..8usize, 0..4), thinks in any::<bool>()) {
+        growing_changes_nothing::<Growing>(&Request { options: thinks.then(|| r#"{"thinking":{"type":"enabled","budget_tokens":9000}}"#.into()), ..request(messages) }, &cuts);
+    }
+
+    #[test]
     fn a_strict_server_accepts_every_request(
-        messages in conversation(),
+        messages in conversation(&OPAQUE),
         model in prop::sample::select(vec!["mock", "claude-haiku-4-5", "claude-sonnet-5", "claude-opus-5-5"]),
         choice in prop::sample::select(vec![ToolChoice::Auto, ToolChoice::None, ToolChoice::Required]),
         options in prop::sample::select(vec!["{}", r#"{"thinking":{"type":"enabled","budget_tokens":9000}}"#, r#"{"thinking":{"type":"adaptive"}}"#]),

@@ -38,6 +38,16 @@ pub fn arguments(input: &str) -> Cow<'_, str> {
     Cow::Owned(json!({"invalid_arguments": input}).to_string())
 }
 
+/// As [`arguments`], for a protocol that knows them as objects.
+#[must_use]
+pub fn object(input: &str) -> Value {
+    match serde_json::from_str::<Map<String, Value>>(input) {
+        Ok(object) => object.into(),
+        Err(_) if input.trim().is_empty() => json!({}),
+        Err(_) => json!({"invalid_arguments": input}),
+    }
+}
+
 /// Text with U+FFFD for bytes that are no UTF-8 and for escapes of half a surrogate pair.
 #[must_use]
 pub fn text(bytes: &[u8]) -> String {

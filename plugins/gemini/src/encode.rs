@@ -4,49 +4,72 @@
 //! longest one.
 
 use crate::traits::{is_third, thinks};
-use airlock::provider::{Header, HttpRequest, Request, ToolChoice, ToolDecl};
+use airlock::provider::{Header, Part, Request, ToolChoice, ToolDecl};
+use codec::options::Nested;
+use codec::{Answered, Frame, Protocol, Room, Said, Tail};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 mod contents;
 
-/// Members of the options that stand in the body itself. All others are settings of the generation.
-const OF_BODY: [&str; 4] = ["safetySettings", "toolConfig", "cachedContent", "labels"];
+/// Settings of the generation.
+const OPTIONS: Nested<'_> =
+    Nested { name: "generationConfig", of_body: &["safetySettings", "toolConfig", "cachedContent", "labels"] };
 /// Members of the options that are the encoder's own.
 const RESERVED: [&str; 3] = ["contents", "systemInstruction", "tools"];
 
-pub fn encode(request: &Request) -> Result<HttpRequest, String> {
-    let options = options(request.options.as_deref())?;
-    let mut body = Map::new();
-    body.extend(system(request).map(|s| ("systemInstruction".to_owned(), s)));
-    body.extend(tools(&request.tools)?.map(|t| ("tools".to_owned(), t)));
-    body.insert("contents".into(), contents::of(request)?.into());
-    body.extend(choice(request).map(|c| ("toolConfig".to_owned(), c)));
-    let mut generation = generation(request);
-    for (name, value) in options {
-        let place = if OF_BODY.contains(&name.as_str()) { &mut body } else { &mut generation };
-        if value.is_null() { drop(place.shift_remove(&name)) } else { drop(place.insert(name, value)) }
-    }
-    if !generation.is_empty() {
-        body.insert("generationConfig".into(), generation.into());
-    }
-    let body = serde_json::to_vec(&body).map_err(|e| format!("The request cannot be written: {e}"))?;
-    Ok(HttpRequest { method: "POST".into(), url: url(request)?, headers: headers(request), body })
+/// A conversation as this protocol has it.
+pub struct Contents {
+    frame: Frame,
+    /// Of the third generation of models.
+    third: bool,
 }
 
-/// Options as a flat list: what a config says under `generationConfig` is meant for the same place as what it says beside it.
-fn options(text: Option<&str>) -> Result<Map<String, Value>, String> {
-    let Some(text) = text else { return Ok(Map::new()) };
-    let mut options: Map<String, Value> =
-        serde_json::from_str(text).map_err(|e| format!("The provider's options are no JSON object: {e}"))?;
-    if let Some(name) = RESERVED.iter().find(|name| options.contains_key(**name)) {
-        return Err(format!("The provider's options must not set `{name}`"));
+impl Protocol for Contents {
+    type Item = Said<()>;
+    const KEPT: usize = 1;
+    /// Bytes of inline data, so that a request stays below 20 MB (ai.google.dev/gemini-api/docs/files).
+    const ROOM: Room = Room { most: 3000, bytes: 14 << 20 };
+
+    fn new(request: &Request, _: &mut Tail<Said<()>>) -> Result<Self, String> {
+        let (head, foot) = (head(request)?, foot(request)?);
+        let frame = Frame { url: url(request)?, headers: headers(request), head, foot };
+        Ok(Self { frame, third: is_third(&request.model) })
     }
-    match options.shift_remove("generationConfig") {
-        Some(Value::Object(more)) => options.extend(more),
-        Some(_) => return Err("options.generationConfig is no object".into()),
-        None => {}
+
+    fn user(&mut self, said: &[Part], out: &mut Tail<Said<()>>) {
+        contents::user(said, out);
     }
-    Ok(options)
+
+    fn assistant(&mut self, said: &[Part], out: &mut Tail<Said<()>>) {
+        contents::assistant(said, self.third, out);
+    }
+
+    fn answers(&self, answers: &[Answered], out: &mut Tail<Said<()>>) {
+        contents::answers(answers, self.third, out);
+    }
+
+    fn end(&self, out: &mut Tail<Said<()>>) -> Result<(), String> {
+        contents::end(out)
+    }
+
+    fn frame(&self, _: &Tail<Said<()>>) -> Cow<'_, Frame> {
+        Cow::Borrowed(&self.frame)
+    }
+}
+
+fn head(request: &Request) -> Result<Vec<u8>, String> {
+    let mut head = Map::new();
+    head.extend(system(request).map(|s| ("systemInstruction".to_owned(), s)));
+    head.extend(tools(&request.tools)?.map(|t| ("tools".to_owned(), t)));
+    Ok(codec::frame::head(&head, "contents"))
+}
+
+fn foot(request: &Request) -> Result<Vec<u8>, String> {
+    let mut foot = Map::new();
+    foot.extend(choice(request).map(|c| ("toolConfig".to_owned(), c)));
+    OPTIONS.put(OPTIONS.of(request, &RESERVED)?, &mut foot, generation(request));
+    Ok(codec::frame::foot(&foot))
 }
 
 /// A base URL may name the version itself, as gateways and other services do.

@@ -1,53 +1,33 @@
 //! Requests: tables of bodies, and a law that holds for every conversation.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use airlock::provider::{
-    FailureKind, File, Header, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice,
-    ToolDecl, ToolResult,
-};
-use gemini::Codec;
+use airlock::provider::{FailureKind, Header, HttpRequest, Message, Part, Provider, Request, Role, ToolChoice};
+use gemini::{Codec, Growing};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use testing::laws::growing_changes_nothing;
+use testing::talk::{assistant, call_of, conversation, decl, file, result, says, thought, tool};
 
 #[path = "../../../tests/support/strict/gemini.rs"]
 mod strict;
 
 const BASE: &str = "https://generativelanguage.googleapis.com";
 
-fn request(messages: Vec<Message>) -> Request {
-    Request { messages, session_id: "ses_1".into(), ..Request::new("gemini-2.5-flash", BASE) }
-}
-
-fn says(role: Role, text: &str) -> Message {
-    Message { role, parts: vec![Part::Text(text.into())] }
-}
+const OPAQUE: [Option<&str>; 6] = [
+    None,
+    Some("other"),
+    Some(r#"{"thoughtSignature":"S"}"#),
+    Some(r#"{"thoughtSignature":"S","on":"text"}"#),
+    Some(r#"{"thoughtSignature":"S","on":"nothing"}"#),
+    Some(r#"{"id":"i","thoughtSignature":"S"}"#),
+];
 
 fn call(id: &str, name: &str, input: &str, opaque: Option<&str>) -> Part {
-    Part::ToolCall(ToolCall { id: id.into(), name: name.into(), input: input.into(), opaque: opaque.map(Into::into) })
+    call_of(name, id, input, opaque)
 }
 
-fn result(id: &str, text: &str, is_error: bool, files: Vec<File>) -> Part {
-    Part::ToolResult(ToolResult { call_id: id.into(), name: "read".into(), text: text.into(), is_error, files })
-}
-
-fn thought(text: &str, opaque: Option<&str>) -> Part {
-    Part::Reasoning(Reasoning { text: text.into(), opaque: opaque.map(Into::into) })
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    Message { role: Role::Assistant, parts }
-}
-
-fn tool(parts: Vec<Part>) -> Message {
-    Message { role: Role::Tool, parts }
-}
-
-fn file(mime: &str, data: &[u8]) -> File {
-    File { mime: mime.into(), name: Some("f".into()), data: data.to_vec() }
-}
-
-fn decl(name: &str, schema: &str) -> ToolDecl {
-    ToolDecl { name: name.into(), description: "d".into(), input_schema: schema.into() }
+fn request(messages: Vec<Message>) -> Request {
+    Request { messages, session_id: "ses_1".into(), ..Request::new("gemini-2.5-flash", BASE) }
 }
 
 fn sent(request: &Request) -> (HttpRequest, Value) {
@@ -420,44 +400,14 @@ fn errors_of_the_service_have_a_kind() {
     }
 }
 
-fn part() -> impl Strategy<Value = Part> {
-    let opaque = prop::sample::select(vec![
-        None,
-        Some("other"),
-        Some(r#"{"thoughtSignature":"S"}"#),
-        Some(r#"{"thoughtSignature":"S","on":"text"}"#),
-        Some(r#"{"thoughtSignature":"S","on":"nothing"}"#),
-        Some(r#"{"id":"i","thoughtSignature":"S"}"#),
-    ]);
-    prop_oneof![
-        "[a ]{0,3}".prop_map(Part::Text),
-        ("[ab]{0,2}", "[{}\"]{0,3}", opaque.clone()).prop_map(|(id, input, opaque)| call(&id, "read", &input, opaque)),
-        ("[ab]?", opaque).prop_map(|(text, opaque)| thought(&text, opaque)),
-        prop::sample::select(vec![file("image/png", &[1]), file("image/png", &[]), file("text/plain", b"x")])
-            .prop_map(Part::File),
-    ]
-}
-
-/// A conversation as a host might store it; results are left out at random, and come in any order.
-fn conversation() -> impl Strategy<Value = Vec<Message>> {
-    let user = prop::collection::vec("[a ]{0,2}", 0..3)
-        .prop_map(|t| vec![Message { role: Role::User, parts: t.into_iter().map(Part::Text).collect() }]);
-    let turn =
-        (prop::collection::vec(part(), 0..5), any::<bool>(), any::<bool>()).prop_map(|(parts, answered, turned)| {
-            let ids = parts.iter().filter_map(|p| if let Part::ToolCall(c) = p { Some(c.id.clone()) } else { None });
-            let mut results: Vec<Part> =
-                ids.filter(|_| answered).map(|id| result(&id, "", turned, vec![file("image/png", &[1])])).collect();
-            if turned {
-                results.reverse();
-            }
-            vec![assistant(parts), tool(results)]
-        });
-    prop::collection::vec(prop_oneof![user, turn], 0..8).prop_map(|m| m.concat())
-}
-
 proptest! {
     #[test]
-    fn a_strict_server_accepts_every_request(messages in conversation(), model in prop::sample::select(vec!["gemini-2.5-pro", "gemini-3-pro-preview"])) {
+    fn growing_changes_nothing_of_the_bytes(messages in conversation(&OPAQUE), cuts in prop::collection::vec(0..8usize, 0..4), model in prop::sample::select(vec!["gemini-2.5-pro", "gemini-3-pro-preview"])) {
+        growing_changes_nothing::<Growing>(&Request { model: model.into(), ..request(messages) }, &cuts);
+    }
+
+    #[test]
+    fn a_strict_server_accepts_every_request(messages in conversation(&OPAQUE), model in prop::sample::select(vec!["gemini-2.5-pro", "gemini-3-pro-preview"])) {
         let request = Request { model: model.into(), ..request(messages) };
         match Codec::encode(&request) {
             Ok(_) => drop(sent(&request)),

@@ -1,51 +1,63 @@
 //! From the neutral conversation to one request.
 
-use airlock::provider::{Header, HttpRequest, Request, ToolChoice, ToolDecl};
+use airlock::provider::{Header, Part, Request, ToolChoice, ToolDecl};
 use codec::files::schema_in_words;
+use codec::options::Nested;
+use codec::{Answered, Frame, Protocol, Tail, Whole};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 mod messages;
 
-/// Members of the options that stand in the body itself. All others are options of the model, such as `num_ctx`: without it the server
-/// takes a small window and silently forgets the beginning of a longer conversation.
-const OF_BODY: [&str; 3] = ["think", "keep_alive", "format"];
+/// Options of the model, such as `num_ctx`: without it the server takes a small window and silently forgets the beginning of a longer
+/// conversation.
+const OPTIONS: Nested<'_> = Nested { name: "options", of_body: &["think", "keep_alive", "format"] };
 /// Members of the options that are the encoder's own.
 const RESERVED: [&str; 4] = ["messages", "tools", "stream", "model"];
 
-pub fn encode(request: &Request) -> Result<HttpRequest, String> {
-    let given = options(request.options.as_deref())?;
-    let mut body = Map::new();
-    body.insert("model".into(), request.model.as_str().into());
-    body.insert("stream".into(), true.into());
-    body.extend(tools(request)?.map(|t| ("tools".to_owned(), t)));
-    body.insert("messages".into(), messages::of(request, in_words(request))?.into());
-    body.extend(format(request).map(|f| ("format".to_owned(), f)));
-    let mut options = of_request(request);
-    for (name, value) in given {
-        let place = if OF_BODY.contains(&name.as_str()) { &mut body } else { &mut options };
-        if value.is_null() { drop(place.shift_remove(&name)) } else { drop(place.insert(name, value)) }
+/// A conversation as this protocol has it.
+pub struct Chat(Frame);
+
+impl Protocol for Chat {
+    type Item = Whole;
+    const KEPT: usize = 0;
+
+    fn new(request: &Request, out: &mut Tail<Whole>) -> Result<Self, String> {
+        messages::system(request, in_words(request), out);
+        let (head, foot) = (head(request)?, foot(request)?);
+        Ok(Self(Frame { url: url(&request.base_url)?, headers: headers(request), head, foot }))
     }
-    if !options.is_empty() {
-        body.insert("options".into(), options.into());
+
+    fn user(&mut self, said: &[Part], out: &mut Tail<Whole>) {
+        messages::user(said, out);
     }
-    let body = serde_json::to_vec(&body).map_err(|e| format!("The request cannot be written: {e}"))?;
-    Ok(HttpRequest { method: "POST".into(), url: url(&request.base_url)?, headers: headers(request), body })
+
+    fn assistant(&mut self, said: &[Part], out: &mut Tail<Whole>) {
+        messages::assistant(said, out);
+    }
+
+    fn answers(&self, answers: &[Answered], out: &mut Tail<Whole>) {
+        messages::results(answers, out);
+    }
+
+    fn frame(&self, _: &Tail<Whole>) -> Cow<'_, Frame> {
+        Cow::Borrowed(&self.0)
+    }
 }
 
-/// Options as a flat list: what a config says under `options` is meant for the same place as what it says beside it.
-fn options(text: Option<&str>) -> Result<Map<String, Value>, String> {
-    let Some(text) = text else { return Ok(Map::new()) };
-    let mut options: Map<String, Value> =
-        serde_json::from_str(text).map_err(|e| format!("The provider's options are no JSON object: {e}"))?;
-    if let Some(name) = RESERVED.iter().find(|name| options.contains_key(**name)) {
-        return Err(format!("The provider's options must not set `{name}`"));
-    }
-    match options.shift_remove("options") {
-        Some(Value::Object(more)) => options.extend(more),
-        Some(_) => return Err("options.options is no object".into()),
-        None => {}
-    }
-    Ok(options)
+fn head(request: &Request) -> Result<Vec<u8>, String> {
+    let mut head = Map::new();
+    head.insert("model".into(), request.model.as_str().into());
+    head.insert("stream".into(), true.into());
+    head.extend(tools(request)?.map(|t| ("tools".to_owned(), t)));
+    Ok(codec::frame::head(&head, "messages"))
+}
+
+fn foot(request: &Request) -> Result<Vec<u8>, String> {
+    let mut foot = Map::new();
+    foot.extend(format(request).map(|f| ("format".to_owned(), f)));
+    OPTIONS.put(OPTIONS.of(request, &RESERVED)?, &mut foot, of_request(request));
+    Ok(codec::frame::foot(&foot))
 }
 
 fn of_request(request: &Request) -> Map<String, Value> {

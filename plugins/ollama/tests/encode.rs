@@ -1,51 +1,22 @@
 //! Requests: tables of bodies, and a law that holds for every conversation.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use airlock::provider::{
-    FailureKind, File, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice, ToolDecl,
-    ToolResult,
-};
-use ollama::Codec;
+use airlock::provider::{FailureKind, File, HttpRequest, Message, Part, Provider, Request, Role, ToolChoice};
+use ollama::{Codec, Growing};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use testing::laws::growing_changes_nothing;
+use testing::talk::{assistant, call_of, conversation, decl, png, result, says, thought, tool};
 
 #[path = "../../../tests/support/strict/ollama.rs"]
 mod strict;
 
+fn call(id: &str, name: &str, input: &str) -> Part {
+    call_of(name, id, input, None)
+}
+
 fn request(messages: Vec<Message>) -> Request {
     Request { messages, ..Request::new("qwen3", "http://127.0.0.1:11434") }
-}
-
-fn says(role: Role, text: &str) -> Message {
-    Message { role, parts: vec![Part::Text(text.into())] }
-}
-
-fn call(id: &str, name: &str, input: &str) -> Part {
-    Part::ToolCall(ToolCall { id: id.into(), name: name.into(), input: input.into(), opaque: None })
-}
-
-fn result(id: &str, text: &str, is_error: bool, files: Vec<File>) -> Part {
-    Part::ToolResult(ToolResult { call_id: id.into(), name: "read".into(), text: text.into(), is_error, files })
-}
-
-fn thought(text: &str) -> Part {
-    Part::Reasoning(Reasoning { text: text.into(), opaque: None })
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    Message { role: Role::Assistant, parts }
-}
-
-fn tool(parts: Vec<Part>) -> Message {
-    Message { role: Role::Tool, parts }
-}
-
-fn png() -> File {
-    File { mime: "image/png".into(), name: None, data: vec![1, 2, 3] }
-}
-
-fn decl(name: &str, schema: &str) -> ToolDecl {
-    ToolDecl { name: name.into(), description: "d".into(), input_schema: schema.into() }
 }
 
 fn sent(request: &Request) -> (HttpRequest, Value) {
@@ -132,7 +103,7 @@ fn calls_and_results_are_paired_in_order() {
     let history = vec![
         says(Role::User, "look"),
         assistant(vec![
-            thought("hm"),
+            thought("hm", None),
             Part::Text("I look.".into()),
             call("a", "read", r#"{"p":1}"#),
             call("b", "list", ""),
@@ -140,7 +111,7 @@ fn calls_and_results_are_paired_in_order() {
         tool(vec![result("b", "", false, vec![]), result("a", "no such file", true, vec![png()])]),
         assistant(vec![call("c", "read", r#"{"half"#)]),
         says(Role::User, ""),
-        assistant(vec![thought("alone")]),
+        assistant(vec![thought("alone", None)]),
     ];
     let expected = json!([
         {"role": "user", "content": "look"},
@@ -200,35 +171,14 @@ fn errors_of_the_server_have_a_kind() {
     }
 }
 
-fn part() -> impl Strategy<Value = Part> {
-    prop_oneof![
-        "[a ]{0,3}".prop_map(Part::Text),
-        ("[ab]{0,2}", "[xy]", "[{}\"]{0,3}").prop_map(|(id, name, input)| call(&id, &name, &input)),
-        "[ab]?".prop_map(|text| thought(&text)),
-        Just(Part::File(png())),
-    ]
-}
-
-/// A conversation as a host might store it; results are left out at random, and come in any order.
-fn conversation() -> impl Strategy<Value = Vec<Message>> {
-    let user = prop::collection::vec("[a ]{0,2}", 0..3)
-        .prop_map(|t| vec![Message { role: Role::User, parts: t.into_iter().map(Part::Text).collect() }]);
-    let turn =
-        (prop::collection::vec(part(), 0..5), any::<bool>(), any::<bool>()).prop_map(|(parts, answered, turned)| {
-            let ids = parts.iter().filter_map(|p| if let Part::ToolCall(c) = p { Some(c.id.clone()) } else { None });
-            let mut results: Vec<Part> =
-                ids.filter(|_| answered).map(|id| result(&id, "", turned, vec![png()])).collect();
-            if turned {
-                results.reverse();
-            }
-            vec![assistant(parts), tool(results)]
-        });
-    prop::collection::vec(prop_oneof![user, turn], 0..8).prop_map(|m| m.concat())
-}
-
 proptest! {
     #[test]
-    fn a_strict_server_accepts_every_request(messages in conversation()) {
+    fn growing_changes_nothing_of_the_bytes(messages in conversation(&[None]), cuts in prop::collection::vec(0..8usize, 0..4)) {
+        growing_changes_nothing::<Growing>(&request(messages), &cuts);
+    }
+
+    #[test]
+    fn a_strict_server_accepts_every_request(messages in conversation(&[None])) {
         sent(&request(messages));
     }
 }

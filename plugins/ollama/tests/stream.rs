@@ -1,14 +1,12 @@
 //! The decoder against each known quirk, and noise.
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use airlock::provider::{FailureKind, FinishReason, StreamEvent, Usage};
-use fold::{Folded, after_each_cr, chunks, decode, events, fold};
 use ollama::Decoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use testing::{Folded, after_each_cr, chunks, fold};
 
-#[path = "../../codec/testing/fold.rs"]
-mod fold;
+testing::reader!(Decoder);
 
 const TYPE: &str = "application/x-ndjson";
 

@@ -4,12 +4,14 @@
 //! finds the longest one.
 
 use crate::dialect::{Auth, Dialect, Limit, Parameters, Schema, Thinking};
-use airlock::provider::{Conversation, Header, HttpRequest, Message, Request, ToolChoice, ToolDecl};
+use airlock::provider::{Header, Part, Request, ToolChoice, ToolDecl};
 use codec::openai::is_reasoning_model;
+use codec::{Answered, Frame, Protocol, Room, Tail, Whole, options};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 mod ids;
 mod messages;
@@ -17,63 +19,45 @@ mod messages;
 /// Members of the options that are the encoder's own.
 const RESERVED: [&str; 4] = ["messages", "tools", "stream", "model"];
 
-pub fn encode(request: &Request) -> Result<HttpRequest, String> {
-    Growing::new(request.clone()).encode()
-}
-
-/// A conversation whose messages are written once, when they come.
-pub struct Growing(Result<Written, String>);
-
-struct Written {
-    url: String,
-    headers: Vec<Header>,
-    /// The body up to its messages, and from their end on.
-    head: Vec<u8>,
-    foot: Vec<u8>,
+/// A conversation as this protocol has it.
+pub struct Chat {
+    frame: Frame,
     messages: messages::Writer,
 }
 
-impl Conversation for Growing {
-    fn new(request: Request) -> Self {
-        Self(Written::new(&request))
-    }
+impl Protocol for Chat {
+    type Item = Whole;
+    const KEPT: usize = 1;
+    /// Images and bytes of a request at OpenAI's (platform.openai.com/docs/guides/images-vision). Other servers take less or more.
+    const ROOM: Room = Room { most: 500, bytes: 40 << 20 };
 
-    fn append(&mut self, messages: Vec<Message>) {
-        // Once something could not be expressed, nothing after it can.
-        if let Ok(written) = &mut self.0
-            && let Err(why) = written.messages.add(&messages)
-        {
-            self.0 = Err(why);
-        }
-    }
-
-    fn encode(&self) -> Result<HttpRequest, String> {
-        let written = self.0.as_ref().map_err(Clone::clone)?;
-        let body = [&written.head[..], written.messages.so_far(), &written.messages.end()?, &written.foot].concat();
-        Ok(HttpRequest { method: "POST".into(), url: written.url.clone(), headers: written.headers.clone(), body })
-    }
-}
-
-impl Written {
-    fn new(request: &Request) -> Result<Self, String> {
+    fn new(request: &Request, out: &mut Tail<Whole>) -> Result<Self, String> {
         let (dialect, options) = options(request)?;
-        let mut messages = messages::Writer::new(dialect);
-        messages.system(&request.system)?;
-        messages.add(&request.messages)?;
         let tools = request.tools.iter().map(|t| Tool::new(t, dialect.parameters)).collect::<Result<_, _>>()?;
         let body = Body { request, dialect, tools, options };
+        let (head, foot) = (codec::frame::head(&body, "messages"), codec::frame::foot(&body.of_step()));
+        messages::system(&request.system, out);
         Ok(Self {
-            url: url(&request.base_url),
-            headers: headers(request, dialect),
-            head: body.head()?,
-            foot: body.foot()?,
-            messages,
+            frame: Frame { url: url(&request.base_url), headers: headers(request, dialect), head, foot },
+            messages: messages::Writer::new(dialect, &request.tools),
         })
     }
-}
 
-fn json_of(value: &impl Serialize) -> Result<Vec<u8>, String> {
-    serde_json::to_vec(value).map_err(|e| format!("The request cannot be written: {e}"))
+    fn user(&mut self, said: &[Part], out: &mut Tail<Whole>) {
+        self.messages.user(said, out);
+    }
+
+    fn assistant(&mut self, said: &[Part], out: &mut Tail<Whole>) {
+        self.messages.assistant(said, out);
+    }
+
+    fn answers(&self, answers: &[Answered], out: &mut Tail<Whole>) {
+        self.messages.answers(answers, out);
+    }
+
+    fn frame(&self, _: &Tail<Whole>) -> Cow<'_, Frame> {
+        Cow::Borrowed(&self.frame)
+    }
 }
 
 /// A base URL may carry a query, such as Azure's version.
@@ -99,12 +83,7 @@ fn headers(request: &Request, dialect: Dialect) -> Vec<Header> {
 /// The dialect, and the options that go into the body as they are.
 fn options(request: &Request) -> Result<(Dialect, Map<String, Value>), String> {
     let dialect = Dialect::of(&request.base_url);
-    let Some(text) = &request.options else { return Ok((dialect, Map::new())) };
-    let mut options: Map<String, Value> =
-        serde_json::from_str(text).map_err(|e| format!("The provider's options are no JSON object: {e}"))?;
-    if let Some(name) = RESERVED.iter().find(|name| options.contains_key(**name)) {
-        return Err(format!("The provider's options must not set `{name}`"));
-    }
+    let mut options = options::of(request, &RESERVED)?;
     let dialect = options.shift_remove("dialect").map_or(Ok(dialect), |given| dialect.with(&given))?;
     Ok((dialect, options))
 }
@@ -130,28 +109,6 @@ impl Serialize for Body<'_> {
             map.serialize_entry("tools", &self.tools)?;
         }
         map.end()
-    }
-}
-
-impl Body<'_> {
-    fn head(&self) -> Result<Vec<u8>, String> {
-        let mut head = json_of(self)?;
-        // The object goes on.
-        head.pop();
-        head.extend_from_slice(br#","messages":["#);
-        Ok(head)
-    }
-
-    fn foot(&self) -> Result<Vec<u8>, String> {
-        let mut foot = b"]".to_vec();
-        let members = self.of_step();
-        if members.is_empty() {
-            foot.push(b'}');
-        } else {
-            foot.push(b',');
-            foot.extend_from_slice(&json_of(&members)?[1..]);
-        }
-        Ok(foot)
     }
 }
 

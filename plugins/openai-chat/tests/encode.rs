@@ -2,44 +2,29 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use airlock::provider::{
-    Conversation, File, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice, ToolDecl,
-    ToolResult,
+    File, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice, ToolDecl, ToolResult,
 };
 use openai_chat::{Codec, Growing};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use testing::laws::{growing_changes_nothing, newest_files_stay};
+use testing::talk::{assistant, call, conversation, says, tool};
 
 const LOCAL: &str = "http://127.0.0.1:8080/v1";
 const OPENAI: &str = "https://api.openai.com/v1";
 const MISTRAL: &str = "https://api.mistral.ai/v1";
 
-fn request(base: &str, messages: Vec<Message>) -> Request {
-    Request { messages, session_id: "ses_1".into(), ..Request::new("m", base) }
-}
-
-fn says(role: Role, text: &str) -> Message {
-    Message { role, parts: vec![Part::Text(text.into())] }
-}
-
-fn call(id: &str, input: &str) -> Part {
-    Part::ToolCall(ToolCall { id: id.into(), name: "read".into(), input: input.into(), opaque: None })
-}
-
 fn result(id: &str, text: &str, is_error: bool) -> Part {
-    Part::ToolResult(ToolResult { call_id: id.into(), name: "read".into(), text: text.into(), is_error, files: vec![] })
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    Message { role: Role::Assistant, parts }
-}
-
-fn tool(parts: Vec<Part>) -> Message {
-    Message { role: Role::Tool, parts }
+    testing::talk::result(id, text, is_error, vec![])
 }
 
 fn png() -> File {
-    File { mime: "image/png".into(), name: None, data: vec![1, 2, 3] }
+    File { name: Some("a.png".into()), ..testing::talk::png() }
+}
+
+fn request(base: &str, messages: Vec<Message>) -> Request {
+    Request { messages, session_id: "ses_1".into(), ..Request::new("m", base) }
 }
 
 fn sent(request: &Request) -> (HttpRequest, Value) {
@@ -80,6 +65,9 @@ fn strict(body: &Value) {
         for call in calls.into_iter().flatten() {
             let id = call["id"].as_str().expect("a string");
             assert!(!id.is_empty() && seen.insert(id.into()), "{id} is empty or used twice");
+            let name = call["function"]["name"].as_str().unwrap();
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+            assert!((1..=64).contains(&name.len()) && name.chars().all(plain), "{name:?} is no name");
             let arguments: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
             assert!(arguments.is_object());
             open.push(id.into());
@@ -230,8 +218,8 @@ fn calls_and_results_are_paired() {
         {"role": "assistant", "content": "I look.", "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{\"p\":1}"}},
             {"id": "b", "type": "function", "function": {"name": "read", "arguments": "{}"}}]},
-        {"role": "tool", "content": "(no output)", "tool_call_id": "b"},
         {"role": "tool", "content": "Error: no such file", "tool_call_id": "a"},
+        {"role": "tool", "content": "(no output)", "tool_call_id": "b"},
         {"role": "assistant", "content": null, "tool_calls": [
             {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{\"invalid_arguments\":\"{\\\"half\"}"}}]},
         {"role": "tool", "content": "Error: bad", "tool_call_id": "c"},
@@ -357,49 +345,21 @@ fn the_next_step_begins_with_the_bytes_of_this_one() {
     }
 }
 
-fn part() -> impl Strategy<Value = Part> {
-    prop_oneof![
-        "[a ]{0,3}".prop_map(Part::Text),
-        ("[ab]{0,2}", "[{}\"]{0,3}").prop_map(|(id, input)| call(&id, &input)),
-        "[ab]?".prop_map(|text| Part::Reasoning(Reasoning { text, opaque: None })),
-        Just(Part::File(png())),
-    ]
-}
-
-/// A conversation as a host might store it; results are left out at random.
-fn conversation() -> impl Strategy<Value = Vec<Message>> {
-    let user = prop::collection::vec("[a ]{0,2}", 0..3)
-        .prop_map(|t| vec![Message { role: Role::User, parts: t.into_iter().map(Part::Text).collect() }]);
-    let turn = (prop::collection::vec(part(), 0..5), any::<bool>()).prop_map(|(parts, answered)| {
-        let ids: HashSet<String> =
-            parts.iter().filter_map(|p| if let Part::ToolCall(c) = p { Some(c.id.clone()) } else { None }).collect();
-        let results = ids.iter().filter(|_| answered).map(|id| result(id, "", true)).collect();
-        vec![assistant(parts), tool(results)]
-    });
-    prop::collection::vec(prop_oneof![user, turn], 0..8).prop_map(|m| m.concat())
+#[test]
+fn files_give_way_to_newer_ones() {
+    newest_files_stay::<Growing>(&request(OPENAI, vec![]), 500, r#""type":"image_url""#);
 }
 
 proptest! {
-    /// A conversation that grew in steps, each with its request, gives the bytes of one that was there at once.
     #[test]
-    fn growing_changes_nothing(messages in conversation(), cuts in prop::collection::vec(0..8usize, 0..4)) {
+    fn growing_changes_nothing_of_the_bytes(messages in conversation(&[None]), cuts in prop::collection::vec(0..8usize, 0..4)) {
         for base in [LOCAL, OPENAI, MISTRAL] {
-            let whole = request(base, messages.clone());
-            let mut rest = messages.clone();
-            let mut growing = Growing::new(request(base, vec![]));
-            for cut in &cuts {
-                let later = rest.split_off((*cut).min(rest.len()));
-                growing.append(std::mem::replace(&mut rest, later));
-                let so_far = messages[..messages.len() - rest.len()].to_vec();
-                prop_assert_eq!(growing.encode(), Codec::encode(&request(base, so_far)));
-            }
-            growing.append(rest);
-            prop_assert_eq!(growing.encode(), Codec::encode(&whole));
+            growing_changes_nothing::<Growing>(&request(base, messages.clone()), &cuts);
         }
     }
 
     #[test]
-    fn a_strict_server_accepts_every_request(messages in conversation(), base in prop::sample::select(vec![LOCAL, OPENAI, MISTRAL])) {
+    fn a_strict_server_accepts_every_request(messages in conversation(&[None]), base in prop::sample::select(vec![LOCAL, OPENAI, MISTRAL])) {
         let request = request(base, messages);
         strict(&sent(&request).1);
     }

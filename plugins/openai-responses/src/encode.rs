@@ -1,9 +1,10 @@
 //! From the neutral conversation to one request.
 
-use airlock::provider::{Header, HttpRequest, Request, ToolChoice, ToolDecl};
+use airlock::provider::{Header, Part, Request, ToolChoice, ToolDecl};
 use codec::openai::is_reasoning_model;
-use codec::{host, ids};
+use codec::{Answered, Frame, Protocol, Room, Tail, Whole, host, ids, options};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 mod input;
 mod media;
@@ -13,10 +14,45 @@ const RESERVED: [&str; 5] = ["input", "instructions", "tools", "stream", "model"
 /// The shortest limit of an answer that the server takes.
 const SHORTEST: u32 = 16;
 
-pub fn encode(request: &Request) -> Result<HttpRequest, String> {
-    let body = Body { request, place: Place::of(&request.base_url), options: options(request)? }.build()?;
-    let body = serde_json::to_vec(&body).map_err(|e| format!("The request cannot be written: {e}"))?;
-    Ok(HttpRequest { method: "POST".into(), url: url(&request.base_url), headers: headers(request), body })
+/// A conversation as this protocol has it.
+pub struct Responses {
+    frame: Frame,
+    input: input::Writer,
+}
+
+impl Protocol for Responses {
+    type Item = Whole;
+    const KEPT: usize = 0;
+    const ROOM: Room = media::ROOM;
+
+    fn new(request: &Request, _: &mut Tail<Whole>) -> Result<Self, String> {
+        let place = Place::of(&request.base_url);
+        let body = Body { request, place, options: options::of(request, &RESERVED)? }.head()?;
+        let (head, foot) = (codec::frame::head(&body, "input"), codec::frame::foot(&Map::new()));
+        let frame = Frame { url: url(&request.base_url), headers: headers(request), head, foot };
+        Ok(Self { frame, input: input::Writer::default() })
+    }
+
+    fn user(&mut self, said: &[Part], out: &mut Tail<Whole>) {
+        input::user(said, out);
+    }
+
+    fn assistant(&mut self, said: &[Part], out: &mut Tail<Whole>) {
+        self.input.assistant(said, out);
+    }
+
+    fn answers(&self, answers: &[Answered], out: &mut Tail<Whole>) {
+        self.input.answers(answers, out);
+    }
+
+    fn end(&self, out: &mut Tail<Whole>) -> Result<(), String> {
+        input::end(out);
+        Ok(())
+    }
+
+    fn frame(&self, _: &Tail<Whole>) -> Cow<'_, Frame> {
+        Cow::Borrowed(&self.frame)
+    }
 }
 
 /// Whose server it is, as far as that matters.
@@ -59,16 +95,6 @@ fn headers(request: &Request) -> Vec<Header> {
     headers
 }
 
-fn options(request: &Request) -> Result<Map<String, Value>, String> {
-    let Some(text) = &request.options else { return Ok(Map::new()) };
-    let options: Map<String, Value> =
-        serde_json::from_str(text).map_err(|e| format!("The provider's options are no JSON object: {e}"))?;
-    match RESERVED.iter().find(|name| options.contains_key(**name)) {
-        Some(name) => Err(format!("The provider's options must not set `{name}`")),
-        None => Ok(options),
-    }
-}
-
 struct Body<'a> {
     request: &'a Request,
     place: Place,
@@ -78,7 +104,7 @@ struct Body<'a> {
 
 impl Body<'_> {
     /// What stays the same from step to step comes first.
-    fn build(&self) -> Result<Map<String, Value>, String> {
+    fn head(&self) -> Result<Map<String, Value>, String> {
         let request = self.request;
         let tools = self.tools()?;
         let mut body = Map::new();
@@ -97,7 +123,6 @@ impl Body<'_> {
         if !tools.is_empty() {
             body.insert("tools".into(), tools.into());
         }
-        body.insert("input".into(), input::of(request)?.into());
         Ok(body)
     }
 

@@ -1,12 +1,12 @@
 //! Requests: tables of bodies, and a law that holds for every conversation.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use airlock::provider::{
-    File, HttpRequest, Message, Part, Provider, Reasoning, Request, Role, ToolCall, ToolChoice, ToolDecl, ToolResult,
-};
-use openai_responses::Codec;
+use airlock::provider::{HttpRequest, Message, Part, Provider, Request, Role, ToolChoice};
+use openai_responses::{Codec, Growing};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use testing::laws::{growing_changes_nothing, newest_files_stay};
+use testing::talk::{assistant, call_of, conversation, decl, file, result, said, thought, tool, user};
 
 #[path = "../../../tests/support/strict/responses.rs"]
 mod strict;
@@ -15,45 +15,15 @@ const OPENAI: &str = "https://api.openai.com/v1";
 const LOCAL: &str = "http://127.0.0.1:8080/v1";
 const THOUGHT: &str = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"ENC"}"#;
 
-fn request(messages: Vec<Message>) -> Request {
-    Request { messages, session_id: "ses_1".into(), ..Request::new("gpt-6-sol", OPENAI) }
-}
-
-fn user(text: &str) -> Message {
-    Message { role: Role::User, parts: vec![said(text)] }
-}
-
-fn said(text: &str) -> Part {
-    Part::Text(text.into())
-}
+const OPAQUE: [Option<&str>; 6] =
+    [None, Some(THOUGHT), Some(r#"{"signature":"s"}"#), Some(r#"{"id":"fc_1"}"#), Some(r#"{"id":"x"}"#), Some("no")];
 
 fn call(id: &str, input: &str, opaque: Option<&str>) -> Part {
-    let opaque = opaque.map(Into::into);
-    Part::ToolCall(ToolCall { id: id.into(), name: "read".into(), input: input.into(), opaque })
+    call_of("read", id, input, opaque)
 }
 
-fn result(id: &str, text: &str, is_error: bool, files: Vec<File>) -> Part {
-    Part::ToolResult(ToolResult { call_id: id.into(), name: "read".into(), text: text.into(), is_error, files })
-}
-
-fn thought(text: &str, opaque: Option<&str>) -> Part {
-    Part::Reasoning(Reasoning { text: text.into(), opaque: opaque.map(Into::into) })
-}
-
-fn assistant(parts: Vec<Part>) -> Message {
-    Message { role: Role::Assistant, parts }
-}
-
-fn tool(parts: Vec<Part>) -> Message {
-    Message { role: Role::Tool, parts }
-}
-
-fn file(mime: &str, data: &[u8]) -> File {
-    File { mime: mime.into(), name: Some("f".into()), data: data.to_vec() }
-}
-
-fn decl(name: &str, schema: &str) -> ToolDecl {
-    ToolDecl { name: name.into(), description: "d".into(), input_schema: schema.into() }
+fn request(messages: Vec<Message>) -> Request {
+    Request { messages, session_id: "ses_1".into(), ..Request::new("gpt-6-sol", OPENAI) }
 }
 
 fn sent(request: &Request) -> (HttpRequest, Value) {
@@ -275,25 +245,6 @@ fn the_catalogue_can_be_read() {
     }
 }
 
-fn any_part() -> impl Strategy<Value = Part> {
-    let thoughts = vec![None, Some(THOUGHT), Some(r#"{"signature":"s"}"#), Some("[]")];
-    let calls = vec![None, Some(r#"{"id":"fc_1"}"#), Some(r#"{"id":"x"}"#), Some("no")];
-    prop_oneof![
-        "[a \n]{0,3}".prop_map(|t| said(&t)),
-        ("[ab.é]{0,2}", "[{}\"]{0,3}", prop::sample::select(calls))
-            .prop_map(|(id, input, opaque)| call(&id, &input, opaque)),
-        ("[ab]{0,2}", "[ab.]{0,2}").prop_map(|(id, name)| Part::ToolCall(ToolCall {
-            id,
-            name,
-            input: "{}".into(),
-            opaque: None
-        })),
-        ("[a ]{0,2}", prop::sample::select(thoughts)).prop_map(|(text, opaque)| thought(&text, opaque)),
-        prop::sample::select(vec!["image/png", "image/bmp", "application/pdf", "text/plain"])
-            .prop_map(|m| Part::File(file(m, b"x"))),
-    ]
-}
-
 /// The ids of a server are its own and come once.
 fn without_repeats(mut messages: Vec<Message>) -> Vec<Message> {
     let mut n = 0;
@@ -309,34 +260,20 @@ fn without_repeats(mut messages: Vec<Message>) -> Vec<Message> {
     messages
 }
 
-/// A conversation as a host might store it; results are left out at random.
-fn conversation() -> impl Strategy<Value = Vec<Message>> {
-    let user = prop::collection::vec(any_part(), 0..3).prop_map(|mut parts| {
-        parts.retain(|p| matches!(p, Part::Text(_) | Part::File(_)));
-        vec![Message { role: Role::User, parts }]
-    });
-    let turn = (prop::collection::vec(any_part(), 0..5), any::<bool>(), any::<bool>()).prop_map(
-        |(parts, answered, failed)| {
-            let mut ids: Vec<String> = Vec::new();
-            for part in &parts {
-                if let Part::ToolCall(c) = part
-                    && !ids.contains(&c.id)
-                {
-                    ids.push(c.id.clone());
-                }
-            }
-            let results =
-                ids.iter().rev().filter(|_| answered).map(|id| result(id, "", failed, vec![file("image/png", b"x")]));
-            vec![assistant(parts.clone()), tool(results.collect())]
-        },
-    );
-    prop::collection::vec(prop_oneof![user, turn], 0..8).prop_map(|m| without_repeats(m.concat()))
+#[test]
+fn files_give_way_to_newer_ones() {
+    newest_files_stay::<Growing>(&request(vec![]), 500, r#""type":"input_image""#);
 }
 
 proptest! {
     #[test]
+    fn growing_changes_nothing_of_the_bytes(messages in conversation(&OPAQUE), cuts in prop::collection::vec(0..8usize, 0..4)) {
+        growing_changes_nothing::<Growing>(&request(messages), &cuts);
+    }
+
+    #[test]
     fn a_strict_server_accepts_every_request(
-        messages in conversation(),
+        messages in conversation(&OPAQUE).prop_map(without_repeats),
         base in prop::sample::select(vec![OPENAI, LOCAL]),
         choice in prop::sample::select(vec![ToolChoice::Auto, ToolChoice::None, ToolChoice::Required]),
         tools in any::<bool>(),

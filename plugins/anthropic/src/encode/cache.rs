@@ -1,28 +1,29 @@
 //! Where a prefix may be cached: at four places at most. The start of the system prompt holds for the session, the end of the last message
 //! but one for the step before, the end of the last for the next.
 
-use crate::thought::is_thought;
+use super::messages::Kind;
+use super::tools::Tools;
+use codec::{Ink, Said, Tail};
 use serde_json::{Value, json};
 
 const SYSTEM: usize = 2;
-const MESSAGES: usize = 2;
+pub const MESSAGES: usize = 2;
 
-pub fn mark(tools: &mut [Value], system: &mut [Value], messages: &mut [Value]) {
-    if system.is_empty() {
-        tools.last_mut().into_iter().for_each(mark_block);
-    }
-    system.iter_mut().take(SYSTEM).for_each(mark_block);
-    messages.iter_mut().rev().take(MESSAGES).for_each(mark_message);
+fn mark() -> Value {
+    json!({"type": "ephemeral"})
+}
+
+pub fn mark_prefix(tools: &mut Tools, system: &mut [Value]) {
+    let tool = if system.is_empty() { tools.last_mut() } else { None };
+    tool.into_iter().chain(system.iter_mut().take(SYSTEM)).for_each(|block| block["cache_control"] = mark());
 }
 
 /// Thoughts cannot be marked.
-fn mark_message(message: &mut Value) {
-    let blocks = message["content"].as_array_mut();
-    if let Some(block) = blocks.and_then(|blocks| blocks.iter_mut().rev().find(|b| !is_thought(b))) {
-        mark_block(block);
+pub fn mark_messages(end: &mut Tail<Said<Kind>>) {
+    let mark = Ink::of(&mark());
+    for message in end.newest_mut().take(MESSAGES) {
+        if let Some((_, block)) = message.blocks.iter_mut().rev().find(|(kind, _)| *kind != Kind::Thought) {
+            block.member("cache_control", &mark);
+        }
     }
-}
-
-fn mark_block(block: &mut Value) {
-    block["cache_control"] = json!({"type": "ephemeral"});
 }

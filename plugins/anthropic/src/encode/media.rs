@@ -1,47 +1,28 @@
 //! Images and documents, and how many of them a request may hold.
 
-use airlock::provider::{File, Message};
+use airlock::provider::File;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codec::files::as_text;
-use codec::{LEFT_OUT, Newest};
-use serde_json::{Value, json};
+use codec::{Ink, LEFT_OUT, Room};
+use serde_json::json;
 
 /// Bytes of one image, in base64 (the server's own bound).
 const IMAGE: usize = 5 << 20;
-/// Bytes of all files of a request, in base64. The server takes 32 MiB for the whole request.
-const ALL: usize = 24 << 20;
-/// Files of a request (the server's own bound).
-const MOST: usize = 100;
+/// Files of a request (the server's own bound), and their bytes in base64. The server takes 32 MiB for the whole request.
+pub const ROOM: Room = Room { most: 100, bytes: 24 << 20 };
 
-/// Writes files, the newest as long as they fit into a request.
-pub struct Media(Newest);
-
-impl Media {
-    pub fn new(messages: &[Message]) -> Self {
-        Self(Newest::new(messages, size, MOST, ALL))
-    }
-
-    /// The block of a file. The files of a conversation have to come in its order.
-    pub fn block(&mut self, file: &File) -> Value {
-        if size(file).is_none() {
-            return text(&too_large(file).unwrap_or_else(|| as_text(file)));
-        }
-        if !self.0.fits() {
-            return text(LEFT_OUT);
-        }
-        let data = STANDARD.encode(&file.data);
-        match media_type(file) {
-            Some(mime) => json!({"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}),
-            None => {
-                json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": data}})
-            }
-        }
-    }
+/// The block of a file.
+pub fn block(file: &File) -> Ink {
+    let Some(size) = size(file) else { return text(&too_large(file).unwrap_or_else(|| as_text(file))) };
+    let (kind, mime) = media_type(file).map_or(("document", "application/pdf"), |mime| ("image", mime));
+    let source = json!({"type": "base64", "media_type": mime, "data": STANDARD.encode(&file.data)});
+    let block = json!({"type": kind, "source": source});
+    Ink::of_file(&block, size, || format!(r#""type":"text","text":"{LEFT_OUT}""#).into_bytes())
 }
 
-fn text(text: &str) -> Value {
-    json!({"type": "text", "text": text})
+fn text(text: &str) -> Ink {
+    Ink::of(&json!({"type": "text", "text": text}))
 }
 
 fn media_type(file: &File) -> Option<&str> {
@@ -61,7 +42,7 @@ fn size(file: &File) -> Option<usize> {
     let bytes = encoded(file);
     let fits = match media_type(file) {
         Some(_) => bytes <= IMAGE,
-        None => file.mime == "application/pdf" && bytes <= ALL,
+        None => file.mime == "application/pdf" && bytes <= ROOM.bytes,
     };
     (fits && bytes > 0).then_some(bytes)
 }

@@ -1,73 +1,63 @@
 //! Messages, and the rules of the server: users and assistants in turn, the user first, results before all else in the message that follows
 //! their calls, and nothing empty.
 
-use super::media::Media;
-use crate::thought::{self, is_thought};
-use airlock::provider::{Part, Request, ToolCall, ToolResult};
-use codec::turns::{self, Answered, Turn};
-use codec::{CallIds, Seed, ids};
-use serde_json::{Map, Value, json};
+use super::media;
+use crate::thought;
+use airlock::provider::{Part, ToolCall, ToolResult};
+use codec::{Answered, CallIds, INTERRUPTED, Ink, Said, Seed, Tail, ids, json as text_json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Said where a user has to speak and nobody did.
 const GO_ON: &str = "Go on.";
 
+const USER: &str = r#"{"role":"user","content":["#;
+const ASSISTANT: &str = r#"{"role":"assistant","content":["#;
+
+/// What has to be known of a block that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Speaker {
-    User,
-    Assistant,
+pub enum Kind {
+    Plain,
+    Thought,
+    Result,
+    /// Of a tool that the server ran itself.
+    Server,
 }
 
-impl Speaker {
-    fn name(self) -> &'static str {
-        if self == Self::User { "user" } else { "assistant" }
-    }
+type Messages = Tail<Said<Kind>>;
+type Block = (Kind, Ink);
+
+/// Writes messages, and remembers what the next one has to know.
+pub struct Writer {
+    ids: CallIds,
+    /// The wire's ids of the calls of the last turn, in their order.
+    calls: Vec<String>,
 }
 
-pub fn of(request: &Request) -> Result<Vec<Value>, String> {
-    let mut writer = Writer {
-        out: Vec::new(),
-        ids: CallIds::new(fits, Seed::call_id),
-        media: Media::new(&request.messages),
-        calls: Vec::new(),
-    };
-    for turn in turns::of(&request.messages)? {
-        match turn {
-            Turn::User(parts) => writer.user(&parts),
-            Turn::Assistant(parts) => writer.assistant(&parts),
-            Turn::Answers(answers) => writer.answers(&answers),
-        }
+impl Default for Writer {
+    fn default() -> Self {
+        Self { ids: CallIds::new(fits, Seed::call_id), calls: Vec::new() }
     }
-    Ok(writer.end())
 }
 
 fn fits(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
-struct Writer {
-    out: Vec<(Speaker, Vec<Value>)>,
-    ids: CallIds,
-    media: Media,
-    /// The wire's ids of the calls that wait for their results, in their order.
-    calls: Vec<String>,
+pub fn user(said: &[Part], out: &mut Messages) {
+    let blocks = said.iter().filter_map(|part| match part {
+        Part::Text(said) => text(said),
+        Part::File(file) => Some((Kind::Plain, media::block(file))),
+        _ => None,
+    });
+    out.say(USER, blocks.collect());
 }
 
 impl Writer {
-    fn user(&mut self, parts: &[&Part]) {
+    pub fn assistant(&mut self, said: &[Part], out: &mut Messages) {
+        self.calls.clear();
         let mut blocks = Vec::new();
-        for part in parts {
-            match part {
-                Part::Text(said) => blocks.extend(text(said)),
-                Part::File(file) => blocks.push(self.media.block(file)),
-                _ => {}
-            }
-        }
-        self.push(Speaker::User, blocks);
-    }
-
-    fn assistant(&mut self, parts: &[&Part]) {
-        let mut blocks = Vec::new();
-        for part in parts {
+        for part in said {
             match part {
                 Part::Text(said) => blocks.extend(text(said)),
                 Part::Reasoning(thought) => blocks.extend(thought::block(thought)),
@@ -79,98 +69,124 @@ impl Writer {
         while blocks.last().is_some_and(is_thought) {
             blocks.pop();
         }
-        let ended = self.out.last().is_some_and(|(speaker, _)| *speaker == Speaker::Assistant);
-        if ended && blocks.iter().any(is_thought) {
-            self.push(Speaker::User, text(GO_ON).into_iter().collect());
+        let follows_itself = out.last().is_some_and(|last| last.is_by(ASSISTANT));
+        let begins = out.is_empty() && !blocks.is_empty();
+        if begins || (follows_itself && blocks.iter().any(is_thought)) {
+            go_on(out);
         }
-        self.push(Speaker::Assistant, blocks);
+        out.say(ASSISTANT, blocks);
     }
 
-    fn call(&mut self, call: &ToolCall, blocks: &mut Vec<Value>) {
+    fn call(&mut self, call: &ToolCall, blocks: &mut Vec<Block>) {
         if let Some(own) = of_server(call) {
-            return blocks.extend(own);
+            return blocks.extend(own.iter().map(server_block));
         }
         let id = self.ids.call(&call.id);
-        blocks.push(json!({"type": "tool_use", "id": id, "name": ids::name(&call.name), "input": input(&call.input)}));
+        let input = text_json::object(&call.input);
+        let block = Call { kind: "tool_use", id: &id, name: &ids::name(&call.name), input };
+        blocks.push((Kind::Plain, Ink::of(&block)));
         self.calls.push(id);
     }
 
     /// Results first, then the files that a failed call cannot carry.
-    fn answers(&mut self, answers: &[Answered<'_>]) {
-        let ours = answers.iter().filter(|a| of_server(a.call).is_none());
-        let ids = std::mem::take(&mut self.calls);
+    pub fn answers(&self, answers: &[Answered], out: &mut Messages) {
+        let ours = answers.iter().filter(|a| of_server(&a.call).is_none());
         let (mut blocks, mut after) = (Vec::new(), Vec::new());
-        for (answer, id) in ours.zip(ids) {
-            blocks.push(match answer.result {
-                Some(result) if result.is_error => self.failed(&id, result, &mut after),
-                Some(result) => self.result(&id, result),
-                None => failed(&id, turns::INTERRUPTED),
-            });
+        for (answer, id) in ours.zip(&self.calls) {
+            let block = match &answer.result {
+                Some(result) if result.is_error => {
+                    after.extend(result.files.iter().map(|file| (Kind::Plain, media::block(file))));
+                    failed(id, &result.text)
+                }
+                Some(answered) => result(id, answered),
+                None => failed(id, INTERRUPTED),
+            };
+            blocks.push((Kind::Result, block));
         }
         blocks.extend(after);
-        self.push(Speaker::User, blocks);
+        out.say(USER, blocks);
     }
+}
 
-    fn result(&mut self, id: &str, result: &ToolResult) -> Value {
-        let mut content: Vec<Value> = text(&result.text).into_iter().collect();
-        content.extend(result.files.iter().map(|file| self.media.block(file)));
-        if content.is_empty() {
-            content.extend(text("(no output)"));
-        }
-        json!({"type": "tool_result", "tool_use_id": id, "content": content})
-    }
+fn go_on(out: &mut Messages) {
+    out.say(USER, text(GO_ON).into_iter().collect());
+}
 
-    /// The server accepts nothing but text of a failed call, and not none.
-    fn failed(&mut self, id: &str, result: &ToolResult, after: &mut Vec<Value>) -> Value {
-        after.extend(result.files.iter().map(|file| self.media.block(file)));
-        let said = if result.text.trim().is_empty() { "The call failed without a word" } else { &result.text };
-        failed(id, said)
-    }
-
-    fn push(&mut self, speaker: Speaker, blocks: Vec<Value>) {
-        match self.out.last_mut() {
-            _ if blocks.is_empty() => {}
-            Some((last, all)) if *last == speaker => all.extend(blocks),
-            _ => self.out.push((speaker, blocks)),
-        }
-    }
-
-    /// A user begins and a user is answered. Only what the server itself broke off goes on without one.
-    fn end(mut self) -> Vec<Value> {
-        if self.out.first().is_none_or(|(speaker, _)| *speaker == Speaker::Assistant) {
-            self.out.insert(0, (Speaker::User, text(GO_ON).into_iter().collect()));
-        }
-        let (last, blocks) = &self.out[self.out.len() - 1];
-        if *last == Speaker::Assistant && !blocks.last().is_some_and(is_of_server) {
-            self.push(Speaker::User, text(GO_ON).into_iter().collect());
-        }
-        self.out.into_iter().map(|(speaker, blocks)| json!({"role": speaker.name(), "content": blocks})).collect()
+/// A user is answered. Only what the server itself broke off goes on without one.
+pub fn end(out: &mut Messages) {
+    let is_over = |last: &Said<Kind>| last.is_by(USER) || last.blocks.last().is_some_and(|(k, _)| *k == Kind::Server);
+    if !out.last().is_some_and(is_over) {
+        go_on(out);
     }
 }
 
 /// The answer that is going on has calls and began without a thought: the server refuses to begin to think in its middle.
-pub fn is_mid_thoughtless_turn(messages: &[Value]) -> bool {
-    let [.., assistant, user] = messages else { return false };
-    let answers = user["content"][0]["type"] == "tool_result";
-    answers && !is_thought(&assistant["content"][0])
+pub fn is_mid_thoughtless_turn(end: &Messages) -> bool {
+    let mut newest = end.newest();
+    let (Some(user), Some(assistant)) = (newest.next(), newest.next()) else { return false };
+    let answers = user.blocks.first().is_some_and(|(kind, _)| *kind == Kind::Result);
+    answers && !assistant.blocks.first().is_some_and(is_thought)
 }
 
-fn text(text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+fn is_thought(block: &Block) -> bool {
+    block.0 == Kind::Thought
 }
 
-fn failed(id: &str, said: &str) -> Value {
-    let content = [json!({"type": "text", "text": said})];
-    json!({"type": "tool_result", "tool_use_id": id, "content": content, "is_error": true})
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
 }
 
-/// Input is an object on this wire; what the model wrote in its place is kept in one.
-fn input(written: &str) -> Value {
-    match serde_json::from_str::<Map<String, Value>>(written) {
-        Ok(object) => object.into(),
-        Err(_) if written.trim().is_empty() => json!({}),
-        Err(_) => json!({"invalid_arguments": written}),
+#[derive(Serialize)]
+struct Call<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: &'a str,
+    name: &'a str,
+    input: Value,
+}
+
+/// The head of a result; its content follows.
+#[derive(Serialize)]
+struct Outcome<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    tool_use_id: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+}
+
+impl Outcome<'_> {
+    fn with(&self, content: &[Ink]) -> Ink {
+        let mut ink = Ink::of(self);
+        ink.member("content", &Ink::list(content));
+        ink
     }
+}
+
+fn said(text: &str) -> Ink {
+    Ink::of(&Text { kind: "text", text })
+}
+
+fn text(text: &str) -> Option<Block> {
+    (!text.trim().is_empty()).then(|| (Kind::Plain, said(text)))
+}
+
+fn result(id: &str, result: &ToolResult) -> Ink {
+    let mut content: Vec<Ink> = text(&result.text).into_iter().map(|(_, text)| text).collect();
+    content.extend(result.files.iter().map(media::block));
+    if content.is_empty() {
+        content.push(said("(no output)"));
+    }
+    Outcome { kind: "tool_result", tool_use_id: id, is_error: false }.with(&content)
+}
+
+/// The server accepts nothing but text of a failed call, and not none.
+fn failed(id: &str, text: &str) -> Ink {
+    let text = if text.trim().is_empty() { "The call failed without a word" } else { text };
+    Outcome { kind: "tool_result", tool_use_id: id, is_error: true }.with(&[said(text)])
 }
 
 /// The blocks of a call that the server ran itself, and of its result, as they came.
@@ -179,6 +195,8 @@ fn of_server(call: &ToolCall) -> Option<Vec<Value>> {
     opaque["server"].as_array().cloned().filter(|blocks| !blocks.is_empty())
 }
 
-fn is_of_server(block: &Value) -> bool {
-    block["type"].as_str().is_some_and(|kind| kind.ends_with("_tool_result") || kind == "server_tool_use")
+fn server_block(block: &Value) -> Block {
+    let is_own = block["type"].as_str().is_some_and(|kind| kind.ends_with("_tool_result") || kind == "server_tool_use");
+    let kind = if is_own { Kind::Server } else { Kind::Plain };
+    (kind, Ink::of(block))
 }

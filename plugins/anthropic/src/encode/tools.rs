@@ -3,16 +3,49 @@
 use airlock::provider::{Part, Request, ToolDecl};
 use codec::ids::name;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// The declarations, and those of the server's own tools that the options ask for. Where there are none although the conversation has calls,
 /// the called tools stand in, since the server wants to know them.
-pub fn of(request: &Request) -> Result<Vec<Value>, String> {
-    let mut tools: Vec<Value> = request.tools.iter().map(declaration).collect::<Result<_, _>>()?;
-    tools.extend(of_server(request));
-    if tools.is_empty() {
-        tools = called(request);
+pub struct Tools {
+    declared: Vec<Value>,
+    /// Names of tools that were called although none is declared.
+    called: Vec<String>,
+}
+
+impl Tools {
+    pub fn of(request: &Request, options: &Map<String, Value>) -> Result<Self, String> {
+        let mut declared: Vec<Value> = request.tools.iter().map(declaration).collect::<Result<_, _>>()?;
+        declared.extend(options.get("server_tools").and_then(Value::as_array).into_iter().flatten().cloned());
+        Ok(Self { declared, called: Vec::new() })
     }
-    Ok(tools)
+
+    pub fn last_mut(&mut self) -> Option<&mut Value> {
+        self.declared.last_mut()
+    }
+
+    /// Tells of the calls of a turn.
+    pub fn called(&mut self, said: &[Part]) {
+        if !self.declared.is_empty() {
+            return;
+        }
+        for part in said {
+            if let Part::ToolCall(call) = part {
+                let name = name(&call.name);
+                if !self.called.contains(&name) {
+                    self.called.push(name);
+                }
+            }
+        }
+    }
+
+    pub fn declared(&self) -> Cow<'_, [Value]> {
+        let stands_in = |name: &String| json!({"name": name, "input_schema": {"type": "object"}});
+        match (self.declared.is_empty(), self.called.is_empty()) {
+            (true, false) => self.called.iter().map(stands_in).collect(),
+            _ => Cow::Borrowed(&self.declared),
+        }
+    }
 }
 
 fn declaration(tool: &ToolDecl) -> Result<Value, String> {
@@ -29,22 +62,4 @@ fn declaration(tool: &ToolDecl) -> Result<Value, String> {
     }
     out.insert("input_schema".into(), input.into());
     Ok(out.into())
-}
-
-fn of_server(request: &Request) -> Vec<Value> {
-    let options: Value = request.options.as_deref().and_then(|o| serde_json::from_str(o).ok()).unwrap_or_default();
-    options["server_tools"].as_array().cloned().unwrap_or_default()
-}
-
-fn called(request: &Request) -> Vec<Value> {
-    let mut names: Vec<String> = Vec::new();
-    for part in request.messages.iter().flat_map(|m| &m.parts) {
-        if let Part::ToolCall(call) = part {
-            let name = name(&call.name);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    names.iter().map(|name| json!({"name": name, "input_schema": {"type": "object"}})).collect()
 }

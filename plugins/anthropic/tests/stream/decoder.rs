@@ -1,10 +1,13 @@
 //! The decoder against a recorded stream, against each known quirk, and against noise.
 
-use crate::fold::{Folded, chunks, decode, events, fold};
 use airlock::provider::{FailureKind, FinishReason, StreamEvent, Usage};
+use anthropic::Decoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::slice::from_ref;
+use testing::{Folded, chunks, fold};
+
+testing::reader!(Decoder);
 
 const RECORDED: &[u8] = include_bytes!("../fixtures/messages-tool-call.response.sse");
 
@@ -157,7 +160,7 @@ fn a_call_is_whole_or_broken_but_never_guessed() {
 /// Where in the stream each call was given out: the number of events that were pushed before.
 fn given_at(lines: &[Value]) -> Vec<(String, usize)> {
     use airlock::provider::Decode;
-    let mut decoder = crate::Decoder::new("m", "text/event-stream");
+    let mut decoder = Decoder::new("m", "text/event-stream");
     let mut out = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         for event in decoder.push(&stream(from_ref(line))) {

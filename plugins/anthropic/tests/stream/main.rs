@@ -1,15 +1,11 @@
 //! The decoder against field reports, a recorded stream, each known quirk, and noise.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use anthropic::{Codec, Decoder};
+use anthropic::Codec;
+use testing::cases;
 
-#[path = "../../../codec/testing/cases.rs"]
-mod cases;
 mod decoder;
-#[path = "../../../codec/testing/fold.rs"]
-mod fold;
 
 #[test]
 fn every_report_comes_out_right_at_every_cut() {
-    cases::run_all(include_str!("../cases.json"), 9);
+    cases::run_all::<Codec>(include_str!("../cases.json"), 9);
 }

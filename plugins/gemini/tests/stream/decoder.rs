@@ -1,7 +1,10 @@
-use crate::fold::{Folded, after_each_cr, chunks, decode, events, fold};
 use airlock::provider::{FailureKind, FinishReason, StreamEvent, Usage};
+use gemini::Decoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use testing::{Folded, after_each_cr, chunks, fold};
+
+testing::reader!(Decoder);
 
 fn stream(chunks: &[Value]) -> String {
     chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")).collect()

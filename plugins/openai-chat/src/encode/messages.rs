@@ -2,20 +2,21 @@
 
 use super::ids;
 use crate::dialect::{Dialect, Reasoning};
-use airlock::provider::{self, File, Part, Role, ToolCall, ToolResult};
+use airlock::provider::{File, Part, ToolCall, ToolDecl};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use codec::{CallIds, files, json as text, turns};
+use codec::{Answered, CallIds, INTERRUPTED, Ink, LEFT_OUT, Tail, Whole, files, json as text};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 #[derive(Serialize)]
 struct Message<'a> {
     role: &'static str,
     /// Null where an assistant only calls.
-    content: Option<Content<'a>>,
+    content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -23,15 +24,7 @@ struct Message<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<String>,
-}
-
-/// Plain text wherever it will do: small servers know nothing else.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    Text(Cow<'a, str>),
-    Parts(Vec<Value>),
+    tool_call_id: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -46,12 +39,12 @@ struct Call<'a> {
 
 #[derive(Serialize)]
 struct Called<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: Cow<'a, str>,
 }
 
 impl<'a> Message<'a> {
-    fn new(role: &'static str, content: Option<Content<'a>>) -> Self {
+    fn new(role: &'static str, content: Option<Cow<'a, str>>) -> Self {
         Self {
             role,
             content,
@@ -62,148 +55,94 @@ impl<'a> Message<'a> {
         }
     }
 
-    fn text(role: &'static str, text: impl Into<Cow<'a, str>>) -> Self {
-        Self::new(role, Some(Content::Text(text.into())))
+    fn write(&self, out: &mut Tail<Whole>) {
+        out.push(Whole { role: self.role, ink: Ink::of(self) });
     }
 }
 
-/// Writes each message once, as JSON with commas between, and remembers what the next one has to know.
+/// One message: many chat templates accept a single one, at the start.
+pub fn system(blocks: &[String], out: &mut Tail<Whole>) {
+    let text = joined(blocks.iter().map(String::as_str));
+    if !text.is_empty() {
+        Message::new("system", Some(text)).write(out);
+    }
+}
+
+/// Writes messages, and remembers what the next one has to know.
 pub struct Writer {
-    out: Vec<u8>,
-    last: Option<&'static str>,
     ids: CallIds,
     dialect: Dialect,
-    /// Calls that wait for their results, as the wire names them.
-    unanswered: Vec<String>,
-    /// Files of results: no result can carry one here, so they follow in a message of their own.
-    files: Vec<File>,
+    /// Names that the server was told.
+    declared: HashSet<String>,
+    /// The calls of the last turn, as the wire names them.
+    calls: Vec<String>,
 }
 
 impl Writer {
-    pub fn new(dialect: Dialect) -> Self {
-        let ids = ids::of(dialect.ids);
-        Self { out: Vec::new(), last: None, ids, dialect, unanswered: Vec::new(), files: Vec::new() }
+    pub fn new(dialect: Dialect, tools: &[ToolDecl]) -> Self {
+        let declared = tools.iter().map(|t| t.name.clone()).collect();
+        Self { ids: ids::of(dialect.ids), dialect, declared, calls: Vec::new() }
     }
 
-    pub fn add(&mut self, messages: &[provider::Message]) -> Result<(), String> {
-        messages.iter().try_for_each(|message| match message.role {
-            Role::User => self.user(message),
-            Role::Assistant => self.assistant(message),
-            Role::Tool => self.results(message),
-        })
-    }
-
-    pub fn so_far(&self) -> &[u8] {
-        &self.out
-    }
-
-    /// What the end still lacks. It is said and not kept: the results that are missing now may come with the next messages.
-    pub fn end(&self) -> Result<Vec<u8>, String> {
-        let mut end = Self::new(self.dialect);
-        end.last = self.last;
-        end.unanswered.clone_from(&self.unanswered);
-        end.files.clone_from(&self.files);
-        end.settle()?;
-        Ok(end.out)
-    }
-
-    fn push(&mut self, message: &Message<'_>) -> Result<(), String> {
-        if self.last.replace(message.role).is_some() {
-            self.out.push(b',');
-        }
-        serde_json::to_writer(&mut self.out, message).map_err(|e| format!("A message cannot be written: {e}"))
-    }
-
-    /// One message: many chat templates accept a single one, at the start.
-    pub fn system(&mut self, blocks: &[String]) -> Result<(), String> {
-        let text = joined(blocks.iter().map(String::as_str));
-        if text.is_empty() { Ok(()) } else { self.push(&Message::text("system", text)) }
-    }
-
-    fn user(&mut self, message: &provider::Message) -> Result<(), String> {
-        self.settle()?;
-        let texts: Vec<&str> = message.parts.iter().filter_map(text).collect();
+    pub fn user(&self, said: &[Part], out: &mut Tail<Whole>) {
+        let texts: Vec<&str> = said.iter().filter_map(text).collect();
         let files: Vec<&File> =
-            message.parts.iter().filter_map(|p| if let Part::File(f) = p { Some(f) } else { None }).collect();
-        if message.parts.iter().any(|p| matches!(p, Part::ToolCall(_) | Part::ToolResult(_))) {
-            return Err("A user's message holds a tool call or its result".into());
-        }
-        self.push_user(&texts, &files)
+            said.iter().filter_map(|p| if let Part::File(f) = p { Some(f) } else { None }).collect();
+        self.push_user(&texts, &files, out);
     }
 
-    fn push_user(&mut self, texts: &[&str], files: &[&File]) -> Result<(), String> {
-        let Some(content) = content(texts, files) else { return Ok(()) };
-        if self.dialect.bridge && self.last == Some("tool") {
-            self.push(&Message::text("assistant", "Done."))?;
+    fn push_user(&self, texts: &[&str], files: &[&File], out: &mut Tail<Whole>) {
+        let Some(message) = of_user(texts, files) else { return };
+        if self.dialect.bridge && out.last().is_some_and(|last| last.role == "tool") {
+            Message::new("assistant", Some("Done.".into())).write(out);
         }
-        self.push(&Message::new("user", Some(content)))
+        out.push(message);
     }
 
-    fn assistant(&mut self, message: &provider::Message) -> Result<(), String> {
-        self.settle()?;
-        let calls = self.calls(&message.parts);
-        let text = joined(message.parts.iter().filter_map(text));
+    pub fn assistant(&mut self, said: &[Part], out: &mut Tail<Whole>) {
+        let calls = self.calls(said);
+        let text = joined(said.iter().filter_map(text));
+        self.calls = calls.iter().map(|c| c.id.clone()).collect();
         if !text.is_empty() || !calls.is_empty() {
-            self.unanswered = calls.iter().map(|c| c.id.clone()).collect();
-            let content = (!text.is_empty()).then_some(Content::Text(text));
-            let mut out = Message { tool_calls: calls, ..Message::new("assistant", content) };
-            self.replay_reasoning(&message.parts, &mut out);
-            self.push(&out)?;
+            let content = (!text.is_empty()).then_some(text);
+            let mut message = Message { tool_calls: calls, ..Message::new("assistant", content) };
+            self.replay_reasoning(said, &mut message);
+            message.write(out);
         }
-        self.results(message)
     }
 
-    fn replay_reasoning(&self, parts: &[Part], out: &mut Message<'_>) {
+    fn replay_reasoning(&self, parts: &[Part], message: &mut Message<'_>) {
         let blocks = parts.iter().filter_map(|p| if let Part::Reasoning(r) = p { Some(r) } else { None });
         match self.dialect.reasoning {
             Reasoning::Dropped => {}
-            Reasoning::Content => out.reasoning_content = Some(blocks.map(|r| r.text.as_str()).collect()),
+            Reasoning::Content => message.reasoning_content = Some(blocks.map(|r| r.text.as_str()).collect()),
             Reasoning::Details => {
                 let lists = blocks.filter_map(|r| serde_json::from_str::<Vec<Value>>(r.opaque.as_deref()?).ok());
-                out.reasoning_details = lists.flatten().collect();
+                message.reasoning_details = lists.flatten().collect();
             }
         }
     }
 
     fn calls<'a>(&mut self, parts: &'a [Part]) -> Vec<Call<'a>> {
         let calls = parts.iter().filter_map(|p| if let Part::ToolCall(c) = p { Some(c) } else { None });
-        calls.map(|c| call(c, self.ids.call(&c.id))).collect()
+        calls.map(|c| call(c, self.ids.call(&c.id), self.name(&c.name))).collect()
     }
 
-    fn results(&mut self, message: &provider::Message) -> Result<(), String> {
-        for part in &message.parts {
-            match part {
-                Part::ToolResult(result) => self.result(result)?,
-                _ if message.role == Role::Tool => {
-                    return Err("A tool's message holds something that is no result".into());
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+    /// Models call tools by names that nobody declared, and not every name is accepted.
+    fn name<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        if self.declared.contains(name) { Cow::Borrowed(name) } else { Cow::Owned(codec::ids::name(name)) }
     }
 
-    fn result(&mut self, result: &ToolResult) -> Result<(), String> {
-        let id = self.ids.result(&result.call_id).unwrap_or("");
-        let Some(at) = self.unanswered.iter().position(|u| u == id) else {
-            return Err(format!("The result of `{}` answers no open call ({})", result.name, result.call_id));
-        };
-        let id = self.unanswered.remove(at);
-        self.push(&Message { tool_call_id: Some(id), ..Message::text("tool", files::result_text(result)) })?;
-        self.files.extend(result.files.iter().cloned());
-        Ok(())
-    }
-
-    /// Every call has its result before anything else comes, or the server refuses the conversation for good.
-    fn settle(&mut self) -> Result<(), String> {
-        for id in std::mem::take(&mut self.unanswered) {
-            self.push(&Message { tool_call_id: Some(id), ..Message::text("tool", turns::INTERRUPTED) })?;
+    /// No result can carry a file here, so they follow in a message of their own.
+    pub fn answers(&self, answers: &[Answered], out: &mut Tail<Whole>) {
+        for (answer, id) in answers.iter().zip(&self.calls) {
+            let text = answer.result.as_ref().map_or(Cow::Borrowed(INTERRUPTED), files::result_text);
+            Message { tool_call_id: Some(id), ..Message::new("tool", Some(text)) }.write(out);
         }
-        let files = std::mem::take(&mut self.files);
-        if files.is_empty() {
-            return Ok(());
+        let files: Vec<&File> = answers.iter().filter_map(|a| a.result.as_ref()).flat_map(|r| &r.files).collect();
+        if !files.is_empty() {
+            self.push_user(&["The files that the tools gave:"], &files, out);
         }
-        self.push_user(&["The files that the tools gave:"], &files.iter().collect::<Vec<_>>())
     }
 }
 
@@ -219,33 +158,41 @@ fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> Cow<'a, str> {
     }
 }
 
-fn content<'a>(texts: &[&'a str], files: &[&File]) -> Option<Content<'a>> {
+/// Plain text wherever it will do: small servers know nothing else.
+fn of_user(texts: &[&str], files: &[&File]) -> Option<Whole> {
     if files.is_empty() {
         let text = joined(texts.iter().copied());
-        return (!text.is_empty()).then_some(Content::Text(text));
+        return (!text.is_empty()).then(|| Whole { role: "user", ink: Ink::of(&Message::new("user", Some(text))) });
     }
-    let texts = texts.iter().map(|t| json!({"type": "text", "text": t}));
-    Some(Content::Parts(texts.chain(files.iter().map(|f| file(f))).collect()))
+    let texts = texts.iter().map(|t| Ink::of(&json!({"type": "text", "text": t})));
+    let parts: Vec<Ink> = texts.chain(files.iter().map(|f| file(f))).collect();
+    let mut ink = Ink::default();
+    ink.raw(br#"{"role":"user","content":"#);
+    ink.append(&Ink::list(&parts));
+    ink.raw(b"}");
+    Some(Whole { role: "user", ink })
 }
 
-fn file(file: &File) -> Value {
+fn file(file: &File) -> Ink {
     let name = file.name.as_deref().unwrap_or("file");
-    let data = || STANDARD.encode(&file.data);
-    match file.mime.as_str() {
+    let data = STANDARD.encode(&file.data);
+    let size = data.len();
+    let part = match file.mime.as_str() {
         mime if mime.starts_with("image/") => {
-            json!({"type": "image_url", "image_url": {"url": format!("data:{mime};base64,{}", data())}})
+            json!({"type": "image_url", "image_url": {"url": format!("data:{mime};base64,{data}")}})
         }
         mime @ "application/pdf" => {
-            json!({"type": "file", "file": {"filename": name, "file_data": format!("data:{mime};base64,{}", data())}})
+            json!({"type": "file", "file": {"filename": name, "file_data": format!("data:{mime};base64,{data}")}})
         }
-        "audio/wav" | "audio/x-wav" => json!({"type": "input_audio", "input_audio": {"data": data(), "format": "wav"}}),
-        "audio/mpeg" | "audio/mp3" => json!({"type": "input_audio", "input_audio": {"data": data(), "format": "mp3"}}),
-        _ => json!({"type": "text", "text": files::as_text(file)}),
-    }
+        "audio/wav" | "audio/x-wav" => json!({"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}),
+        "audio/mpeg" | "audio/mp3" => json!({"type": "input_audio", "input_audio": {"data": data, "format": "mp3"}}),
+        _ => return Ink::of(&json!({"type": "text", "text": files::as_text(file)})),
+    };
+    Ink::of_file(&part, size, || format!(r#""type":"text","text":"{LEFT_OUT}""#).into_bytes())
 }
 
-fn call(call: &ToolCall, id: String) -> Call<'_> {
+fn call<'a>(call: &'a ToolCall, id: String, name: Cow<'a, str>) -> Call<'a> {
     let extra_content = call.opaque.clone().and_then(|o| RawValue::from_string(o).ok());
-    let function = Called { name: &call.name, arguments: text::arguments(&call.input) };
+    let function = Called { name, arguments: text::arguments(&call.input) };
     Call { id, kind: "function", function, extra_content }
 }

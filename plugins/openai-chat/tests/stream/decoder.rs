@@ -1,8 +1,11 @@
 //! The decoder against recorded streams, against each known quirk, and against noise.
 
-use crate::fold::{Folded, chunks, decode, decode_of, events, fold};
 use airlock::provider::{FailureKind, FinishReason, StreamEvent, Usage};
+use openai_chat::Decoder;
 use proptest::prelude::*;
+use testing::{Folded, chunks, fold};
+
+testing::reader!(Decoder);
 
 const FIXTURES: [&[u8]; 4] = [
     include_bytes!("../fixtures/plain-text.response.sse"),
@@ -123,7 +126,7 @@ fn thoughts_in_tags_are_reasoning_for_the_models_that_write_them() {
         let delta_of = |d: &&str| if d.starts_with('{') { delta(d) } else { delta(&format!(r#"{{"content":"{d}"}}"#)) };
         let lines: Vec<String> = deltas.iter().map(delta_of).chain([end("stop")]).collect();
         let body = stream(&lines.iter().map(String::as_str).collect::<Vec<_>>());
-        let got = fold(&decode_of(model, "text/event-stream", &[&body]));
+        let got = fold(&testing::laws::decode::<Decoder>(model, "text/event-stream", &[&body]));
         assert_eq!(
             (got.text.as_str(), got.reasoning.as_str(), got.calls.len()),
             (*text, *reasoning, *calls),

@@ -1,134 +1,150 @@
 //! The conversation as items, and the rules of the server: a call before its output, a thought before what came of it, and nothing empty.
 
-use super::media::Media;
-use airlock::provider::{Part, Reasoning, Request, ToolCall, ToolResult};
+use super::media;
+use airlock::provider::{Part, Reasoning, ToolCall, ToolResult};
 use codec::files::result_text;
-use codec::turns::{self, Answered, Turn};
-use codec::{CallIds, Seed, ids, json as text_json};
-use serde_json::{Map, Value, json};
+use codec::{Answered, CallIds, INTERRUPTED, Ink, Seed, Tail, Whole, ids, json as text_json};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// Said where there is nothing to answer.
 const GO_ON: &str = "Go on.";
 
-pub fn of(request: &Request) -> Result<Vec<Value>, String> {
-    let mut writer = Writer {
-        out: Vec::new(),
-        ids: CallIds::new(fits, Seed::call_id),
-        media: Media::new(request),
-        calls: Vec::new(),
-    };
-    for turn in turns::of(&request.messages)? {
-        match turn {
-            Turn::User(parts) => writer.user(&parts),
-            Turn::Assistant(parts) => writer.assistant(&parts),
-            Turn::Answers(answers) => writer.answers(&answers),
-        }
+fn push(item: &impl Serialize, out: &mut Tail<Whole>) {
+    out.push(Whole { role: "", ink: Ink::of(item) });
+}
+
+fn said_by_user(content: &[Ink], out: &mut Tail<Whole>) {
+    let mut ink = Ink::of(&json!({"type": "message", "role": "user"}));
+    ink.member("content", &Ink::list(content));
+    out.push(Whole { role: "user", ink });
+}
+
+fn speak(text: &str, out: &mut Tail<Whole>) {
+    let content = [json!({"type": "output_text", "text": text, "annotations": []})];
+    push(&json!({"type": "message", "role": "assistant", "content": content}), out);
+}
+
+pub fn user(said: &[Part], out: &mut Tail<Whole>) {
+    let parts = said.iter().filter_map(|part| match part {
+        Part::Text(text) => (!text.trim().is_empty()).then(|| media::text(text)),
+        Part::File(file) => Some(media::part(file)),
+        _ => None,
+    });
+    let content: Vec<Ink> = parts.collect();
+    if !content.is_empty() {
+        said_by_user(&content, out);
     }
-    if writer.out.is_empty() {
-        writer.out.push(said_by("user", vec![json!({"type": "input_text", "text": GO_ON})]));
+}
+
+pub fn end(out: &mut Tail<Whole>) {
+    if out.is_empty() {
+        said_by_user(&[media::text(GO_ON)], out);
     }
-    Ok(writer.out)
 }
 
-fn fits(id: &str) -> bool {
-    (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic())
+#[derive(Serialize)]
+struct Call<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    call_id: &'a str,
+    name: String,
+    arguments: Cow<'a, str>,
 }
 
-fn said_by(role: &str, content: Vec<Value>) -> Value {
-    json!({"type": "message", "role": role, "content": content})
-}
-
-struct Writer {
-    out: Vec<Value>,
+/// Writes items, and remembers what the next one has to know.
+pub struct Writer {
     ids: CallIds,
-    media: Media,
-    /// The wire's ids of the calls that wait for their outputs, in their order.
+    /// The wire's ids of the calls of the last turn, in their order.
     calls: Vec<String>,
 }
 
+impl Default for Writer {
+    fn default() -> Self {
+        let fits = |id: &str| (1..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
+        Self { ids: CallIds::new(fits, Seed::call_id), calls: Vec::new() }
+    }
+}
+
 impl Writer {
-    fn user(&mut self, parts: &[&Part]) {
-        let mut content = Vec::new();
-        for part in parts {
-            match part {
-                Part::Text(text) if !text.trim().is_empty() => {
-                    content.push(json!({"type": "input_text", "text": text}))
-                }
-                Part::File(file) => content.push(self.media.part(file)),
-                _ => {}
-            }
-        }
-        if !content.is_empty() {
-            self.out.push(said_by("user", content));
-        }
-    }
-
-    fn assistant(&mut self, parts: &[&Part]) {
+    pub fn assistant(&mut self, said: &[Part], out: &mut Tail<Whole>) {
+        self.calls.clear();
         // An item names the thought that it came of by its id alone: without all thoughts no item may have one.
-        let thoughts = parts.iter().filter_map(|p| if let Part::Reasoning(thought) = p { Some(thought) } else { None });
-        let keeps_ids = thoughts.clone().count() > 0 && thoughts.clone().all(|t| item(t).is_some());
-        for part in parts {
+        let thoughts =
+            || said.iter().filter_map(|p| if let Part::Reasoning(thought) = p { Some(thought) } else { None });
+        let keeps_ids = thoughts().count() > 0 && thoughts().all(|t| item(t).is_some());
+        // A thought that nothing came of is refused.
+        let speaks = |part: &Part| is_said(part) || matches!(part, Part::ToolCall(_));
+        let end = said.iter().rposition(speaks).map_or(0, |last| last + 1);
+        for part in &said[..end] {
             match part {
-                Part::Text(text) if !text.trim().is_empty() => self.speak(text),
-                Part::Reasoning(thought) => self.thought(thought),
-                Part::ToolCall(call) => self.call(call, keeps_ids),
+                Part::Text(text) if !text.trim().is_empty() => speak(text, out),
+                Part::Reasoning(thought) => think(thought, out),
+                Part::ToolCall(call) => self.call(call, keeps_ids, out),
                 _ => {}
             }
         }
-        // A thought that nothing came of is refused.
-        while self.out.last().is_some_and(|i| i["type"] == "reasoning") {
-            self.out.pop();
-        }
     }
 
-    fn speak(&mut self, text: &str) {
-        self.out.push(said_by("assistant", vec![json!({"type": "output_text", "text": text, "annotations": []})]));
-    }
-
-    /// A thought of another model is plain text; one that came without its encrypted form cannot be sent.
-    fn thought(&mut self, thought: &Reasoning) {
-        match item(thought) {
-            Some(item) => self.out.push(item),
-            None if thought.opaque.is_some() && !thought.text.trim().is_empty() => self.speak(&thought.text),
-            None => {}
-        }
-    }
-
-    fn call(&mut self, call: &ToolCall, keeps_id: bool) {
+    fn call(&mut self, call: &ToolCall, keeps_id: bool, out: &mut Tail<Whole>) {
         if let Some(item) = of_server(call) {
-            return self.out.push(item);
-        }
-        let mut item = Map::new();
-        item.insert("type".into(), "function_call".into());
-        if let Some(id) = item_id(call).filter(|_| keeps_id) {
-            item.insert("id".into(), id.into());
+            return push(&item, out);
         }
         let call_id = self.ids.call(&call.id);
-        item.insert("call_id".into(), call_id.as_str().into());
-        item.insert("name".into(), ids::name(&call.name).into());
-        item.insert("arguments".into(), text_json::arguments(&call.input).into());
-        self.out.push(item.into());
+        let item = Call {
+            kind: "function_call",
+            id: item_id(call).filter(|_| keeps_id),
+            call_id: &call_id,
+            name: ids::name(&call.name),
+            arguments: text_json::arguments(&call.input),
+        };
+        push(&item, out);
         self.calls.push(call_id);
     }
 
-    fn answers(&mut self, answers: &[Answered<'_>]) {
-        let ours = answers.iter().filter(|a| of_server(a.call).is_none());
-        for (answer, id) in ours.zip(std::mem::take(&mut self.calls)) {
-            let output = answer.result.map_or_else(|| turns::INTERRUPTED.into(), |result| self.output(result));
-            self.out.push(json!({"type": "function_call_output", "call_id": id, "output": output}));
+    pub fn answers(&self, answers: &[Answered], out: &mut Tail<Whole>) {
+        let ours = answers.iter().filter(|a| of_server(&a.call).is_none());
+        for (answer, id) in ours.zip(&self.calls) {
+            let mut ink = Ink::of(&json!({"type": "function_call_output", "call_id": id}));
+            ink.member("output", &answer.result.as_ref().map_or_else(|| Ink::of(&INTERRUPTED), output));
+            out.push(Whole { role: "", ink });
         }
     }
+}
 
-    /// Plain text wherever it will do: not every server knows the list.
-    fn output(&mut self, result: &ToolResult) -> Value {
-        let text = result_text(result);
-        if result.files.is_empty() {
-            return text.into();
-        }
-        let mut parts = vec![json!({"type": "input_text", "text": text})];
-        parts.extend(result.files.iter().map(|file| self.media.part(file)));
-        parts.into()
+/// A thought of another model is plain text; one that came without its encrypted form cannot be sent.
+fn think(thought: &Reasoning, out: &mut Tail<Whole>) {
+    match item(thought) {
+        Some(item) => push(&item, out),
+        None if is_foreign(thought) => speak(&thought.text, out),
+        None => {}
     }
+}
+
+fn is_foreign(thought: &Reasoning) -> bool {
+    thought.opaque.is_some() && item(thought).is_none() && !thought.text.trim().is_empty()
+}
+
+/// It is said to the person, or goes as if it had been.
+fn is_said(part: &Part) -> bool {
+    match part {
+        Part::Text(text) => !text.trim().is_empty(),
+        Part::Reasoning(thought) => is_foreign(thought),
+        _ => false,
+    }
+}
+
+/// Plain text wherever it will do: not every server knows the list.
+fn output(result: &ToolResult) -> Ink {
+    let text = result_text(result);
+    if result.files.is_empty() {
+        return Ink::of(&text);
+    }
+    let parts: Vec<Ink> = [media::text(&text)].into_iter().chain(result.files.iter().map(media::part)).collect();
+    Ink::list(&parts)
 }
 
 fn parsed(opaque: Option<&str>) -> Value {

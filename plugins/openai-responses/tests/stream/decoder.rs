@@ -1,9 +1,12 @@
 //! The decoder against each known quirk, and against noise.
 
-use crate::fold::{Folded, chunks, decode, events, fold};
 use airlock::provider::{Decode, FailureKind, FinishReason, StreamEvent, Usage};
+use openai_responses::Decoder;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use testing::{Folded, chunks, fold};
+
+testing::reader!(Decoder);
 
 fn stream(lines: &[Value]) -> Vec<u8> {
     let event = |e: &Value| format!("event: {}\ndata: {e}\n\n", e["type"].as_str().unwrap_or("x"));
@@ -175,7 +178,7 @@ fn events_are_routed_by_place_then_by_id_then_to_what_is_open() {
 
 /// Where in the stream each call was given out.
 fn given_at(lines: &[Value]) -> Vec<usize> {
-    let mut decoder = crate::Decoder::new("m", "text/event-stream");
+    let mut decoder = Decoder::new("m", "text/event-stream");
     let calls = |(at, line): (usize, &Value)| {
         let events = decoder.push(&stream(std::slice::from_ref(line)));
         vec![at; events.iter().filter(|e| matches!(e, StreamEvent::ToolCall(_))).count()]

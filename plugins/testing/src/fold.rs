@@ -1,8 +1,6 @@
-//! Runs bytes through the decoder of the crate that includes this file and folds the events, checking on the way what must hold for every
-//! stream.
+//! The events of a stream folded into what a host would make of them, with checks of what must hold for every stream.
 
-use crate::Decoder;
-use airlock::provider::{Decode, FinishReason, ProviderFailure, StreamEvent, ToolCall, ToolResult, Usage};
+use airlock::provider::{FinishReason, ProviderFailure, StreamEvent, ToolCall, ToolResult, Usage};
 use std::collections::HashSet;
 
 /// What a host would have made of the events.
@@ -21,23 +19,18 @@ pub struct Folded {
     pub failure: Option<ProviderFailure>,
 }
 
-pub fn decode(content_type: &str, pieces: &[&[u8]]) -> Vec<StreamEvent> {
-    decode_of("mock", content_type, pieces)
-}
+/// Defines `decode` and `events` for a decoder.
+#[macro_export]
+macro_rules! reader {
+    ($decoder:ty) => {
+        fn decode(content_type: &str, pieces: &[&[u8]]) -> Vec<::airlock::provider::StreamEvent> {
+            $crate::laws::decode::<$decoder>("mock", content_type, pieces)
+        }
 
-pub fn decode_of(model: &str, content_type: &str, pieces: &[&[u8]]) -> Vec<StreamEvent> {
-    let mut decoder = Decoder::new(model, content_type);
-    let mut events = Vec::new();
-    for piece in pieces {
-        events.extend(decoder.push(piece));
-    }
-    events.extend(decoder.finish());
-    assert!(decoder.push(b"data: {}\n\n").is_empty() && decoder.finish().is_empty(), "nothing comes after the end");
-    events
-}
-
-pub fn events(body: &[u8]) -> Vec<StreamEvent> {
-    decode("text/event-stream", &[body])
+        fn events(body: &[u8]) -> Vec<::airlock::provider::StreamEvent> {
+            decode("text/event-stream", &[body])
+        }
+    };
 }
 
 pub fn chunks<'a>(body: &'a [u8], sizes: &[usize]) -> Vec<&'a [u8]> {

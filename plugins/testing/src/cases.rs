@@ -1,30 +1,30 @@
 //! Field reports as data: what servers really sent, and what has to come of it.
 
-use crate::Codec;
-use crate::fold::{Folded, after_each_cr, chunks, decode, fold};
+use crate::fold::{Folded, after_each_cr, chunks, fold};
+use crate::laws::decode;
 use airlock::provider::{FailureKind, FinishReason, Provider};
 use serde_json::{Value, json};
 
-/// Runs the `count` cases of a file through the decoder of the crate that includes this one, at many cuts.
-pub fn run_all(file: &str, count: usize) {
+/// Runs the `count` cases of a file through an adapter, at many cuts.
+pub fn run_all<P: Provider>(file: &str, count: usize) {
     let file: Value = serde_json::from_str(file).unwrap();
     let cases = file["cases"].as_array().unwrap();
     assert_eq!(cases.len(), count);
-    cases.iter().for_each(run);
+    cases.iter().for_each(run::<P>);
 }
 
-fn run(case: &Value) {
+fn run<P: Provider>(case: &Value) {
     let (id, body) = (case["id"].as_str().unwrap(), case["sse"].as_str().unwrap().as_bytes());
     let status = case["http"]["status"].as_u64().unwrap_or(200);
     let content_type = case["http"]["headers"]["content-type"].as_str().unwrap_or("text/event-stream");
     if status != 200 {
-        let failure = Codec::classify(u16::try_from(status).unwrap(), &[], body);
+        let failure = P::classify(u16::try_from(status).unwrap(), &[], body);
         return check(id, &case["expect"], &Folded { failure: Some(failure), ..Folded::default() });
     }
-    let whole = decode(content_type, &[body]);
+    let whole = decode::<P::Decoder>("mock", content_type, &[body]);
     check(id, &case["expect"], &fold(&whole));
     for pieces in [chunks(body, &[1]), chunks(body, &[3]), after_each_cr(body)] {
-        assert_eq!(decode(content_type, &pieces), whole, "{id}");
+        assert_eq!(decode::<P::Decoder>("mock", content_type, &pieces), whole, "{id}");
     }
 }
 
