@@ -44,6 +44,11 @@ pub fn code(
     Ok(component)
 }
 
+/// Whether the vault seems to hold the code; what it holds is checked when it is read.
+pub fn is_kept(vault: &Vault, engine: &Engine, kind: EngineKind, digest: &Digest) -> bool {
+    vault.has(&file_name(engine, kind, digest))
+}
+
 fn keep(vault: &Vault, file: &str, component: &Component) {
     let kept = component.serialize().map_err(std::io::Error::other).and_then(|artifact| vault.write(file, &artifact));
     if let Err(error) = kept {

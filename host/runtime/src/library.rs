@@ -8,7 +8,7 @@ use crate::loader::Loader;
 use crate::once::Once;
 use crate::registry::{Plugin, Source};
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A component that is part of the program.
@@ -51,6 +51,7 @@ pub type Notify = Option<Arc<dyn Fn(CompileNotice) + Send + Sync>>;
 pub struct Library {
     entries: Vec<Entry>,
     notify: Notify,
+    compiled: AtomicBool,
 }
 
 struct Entry {
@@ -87,9 +88,14 @@ impl Library {
     /// A component that cannot be used.
     pub fn open(loader: &Loader, bundled: &[Bundled], notify: Notify) -> Result<Self, RuntimeError> {
         let entry = |b: &Bundled| Entry { bundled: *b, plugin: Once::default() };
-        let library = Self { entries: bundled.iter().map(entry).collect(), notify };
+        let library = Self { entries: bundled.iter().map(entry).collect(), notify, compiled: AtomicBool::new(false) };
         library.learn(loader, |b| b.learnt.has_tools())?;
         Ok(library)
+    }
+
+    /// Something was not known yet, and was compiled to be learnt.
+    pub fn has_compiled(&self) -> bool {
+        self.compiled.load(Ordering::Relaxed)
     }
 
     /// Those that offer tools, in their order.
@@ -131,6 +137,7 @@ impl Library {
             return Ok(());
         }
         let total = missing.len();
+        self.compiled.store(true, Ordering::Relaxed);
         self.tell(CompileNotice::Begun { total });
         let (next, done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(None));
         let work = || {

@@ -1,7 +1,7 @@
 //! Engines, vault and linker together: from the bytes of a component to something that can be instantiated.
 
 use crate::codec::CodecState;
-use crate::compile::{Digest, code};
+use crate::compile::{Digest, code, is_kept};
 use crate::engine::{EngineKind, Engines, Running};
 use crate::error::RuntimeError;
 use crate::linker;
@@ -45,6 +45,14 @@ impl Loader {
     #[must_use]
     pub fn running(&self) -> Running {
         self.engines.running()
+    }
+
+    /// Whether the code of a tool or hook is there already.
+    #[must_use]
+    pub fn holds_acting(&self, digest: &Digest) -> bool {
+        let engine = self.engines.get(EngineKind::Acting);
+        let holds = |(vault, engine): (&Vault, Engine)| is_kept(vault, &engine, EngineKind::Acting, digest);
+        self.vault().zip(engine.ok()).is_some_and(holds)
     }
 
     /// # Errors

@@ -155,10 +155,12 @@ impl Runtime {
         }
     }
 
-    /// As [`warm_up_adapter`](Self::warm_up_adapter), for a tool.
+    /// As [`warm_up_adapter`](Self::warm_up_adapter), for a tool. It is compiled ahead only where this start compiled its adapter
+    /// too: a short run that ends before would begin the same compilation each time.
     pub fn warm_up_tool(&self, name: &str) {
         let offers = |p: &Arc<Plugin>| p.about.tools.iter().any(|t| t.name == name);
-        if let Some(plugin) = self.with_tools().into_iter().find(offers) {
+        let quick = |p: &Arc<Plugin>| self.library.has_compiled() || self.loader.holds_acting(&p.digest);
+        if let Some(plugin) = self.with_tools().into_iter().find(offers).filter(quick) {
             let _ = plugin.tool(&self.loader);
         }
     }

@@ -38,6 +38,11 @@ impl Vault {
         None
     }
 
+    /// Whether there is a file of this name, sound or not.
+    pub fn has(&self, name: &str) -> bool {
+        self.folder.join(name).exists()
+    }
+
     /// Seals and stores; under its name there is at every moment the old file, the new one or none.
     pub fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;

@@ -83,7 +83,8 @@ async fn a_noted_component_is_compiled_when_it_is_called() {
     let noted = Bundled { name: "echo", bytes: guest("echo"), learnt: Learnt::AtBuild(note) };
     let runtime = Runtime::open(options(home.path(), vec![noted])).unwrap();
     assert_eq!(runtime.inspect("echo").unwrap().tools, asked);
-    assert!(cached(home.path(), "code").is_empty());
+    runtime.warm_up_tool("echo");
+    assert!(cached(home.path(), "code").is_empty(), "a start that compiled nothing does not begin to");
     let stage = Stage { runtime, home, workspace: tempfile::tempdir().unwrap(), progress: Arc::default() };
     assert!(stage.run("echo", Answer::Yes).await.is_ok());
     assert!(!cached(stage.home.path(), "code").is_empty());
