@@ -2,119 +2,46 @@
 
 mod compact;
 mod family;
+mod job;
 mod letters;
+mod opening;
 mod relay;
 
 use crate::answer::{AnswerCheck, Verdict};
-use crate::builtin::{HostTool, Workbench};
+use crate::builtin::Workbench;
 use crate::bus::Bus;
 use crate::calls::{Bench, Halt, Watch};
 use crate::cancel::{Stop, Stopper};
-use crate::compaction::CompactionOptions;
 use crate::error::AgentError;
-use crate::input::title;
 use crate::loop_guard::LoopGuard;
-use crate::nearby::{Nearby, Surroundings};
+use crate::nearby::Surroundings;
 use crate::places::{Disk, Places};
 use crate::plan::Switch;
-use crate::prefix::{self, Instruction};
-use crate::prompt::{Frame, LAST_STEP, Settings};
-use crate::repair::repair;
+use crate::prompt::{Frame, LAST_STEP};
 use crate::retry::RetryPolicy;
 use crate::roster::Roster;
-use crate::step::{self, Bounds, Load, Step};
+use crate::step::{self, Bounds, Step};
 use crate::subagent::{Kin, Nursery};
 use crate::toolset::Toolset;
 use crate::transcript::visible_text;
 use crate::turn::{Asking, Spent, Turn, Turned};
+pub use job::{Clock, Job, Ports, Prompt, RunOptions};
 use letters::More;
-use model::budget::{Limit, Limits, Offspring, Tokens, Used};
-use model::event::{Ending, Event, EventSink, RunOutcome};
-use model::hook::{Hooks, TurnContext, UserText};
+use model::budget::{Limit, Tokens, Used};
+use model::event::{Ending, Event, RunOutcome};
+use model::hook::TurnContext;
 use model::id::{MessageId, PartId};
-use model::inbox::Inbox;
-use model::message::{AssistantMessage, FilePart, FinishReason, Message, Part, PartBody, Paths, Turn as TurnTime};
-use model::permission::{Gate, Policy};
+use model::message::{AssistantMessage, FinishReason, Message, Paths, Turn as TurnTime};
+use model::permission::Policy;
 use model::profile::Profile;
-use model::provider::{Minds, Model, ModelRef, Provider};
-use model::session::Session;
-use model::store::Store;
-use model::tool::Tools;
+use model::provider::ModelRef;
+use opening::News;
 pub(crate) use relay::Voice;
 use rust_decimal::Decimal;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
-
-/// The time of day. Waits use tokio's clock, which a test can stop.
-pub trait Clock: Send + Sync {
-    /// Milliseconds since the Unix epoch.
-    fn now_ms(&self) -> u64;
-}
-
-/// What a run works with. Cloned for each session that comes of it.
-#[derive(Clone)]
-pub struct Ports {
-    pub provider: Arc<dyn Provider>,
-    /// Where the models of other agents come from.
-    pub minds: Arc<dyn Minds>,
-    pub tools: Arc<dyn Tools>,
-    /// Tools of the host beside those of the loop itself.
-    pub host_tools: Vec<Arc<dyn HostTool>>,
-    pub hooks: Arc<dyn Hooks>,
-    pub store: Arc<dyn Store>,
-    pub inbox: Arc<dyn Inbox>,
-    pub gate: Arc<dyn Gate>,
-    pub sink: Arc<dyn EventSink>,
-    pub clock: Arc<dyn Clock>,
-}
-
-/// What is to be done.
-#[derive(Clone)]
-pub struct Job {
-    /// New, or as it was loaded.
-    pub session: Session,
-    pub is_new: bool,
-    /// Without text and files: go on with the session's last prompt, where it was not answered.
-    pub prompt: Prompt,
-    pub profile: Profile,
-    pub model: Model,
-    pub policy: Policy,
-    pub limits: Limits,
-    pub options: RunOptions,
-    /// The agents that it may call on.
-    pub roster: Arc<Roster>,
-    pub offspring: Offspring,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct Prompt {
-    pub text: String,
-    pub files: Vec<FilePart>,
-    /// What the host adds for the model: the content of a file that was named, say.
-    pub notes: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub struct RunOptions {
-    pub max_output_tokens: Option<u32>,
-    pub temperature: Option<f64>,
-    /// JSON Schema that the answer has to fit.
-    pub schema: Option<Value>,
-    /// Go on after a denial that would end the run.
-    pub continue_on_deny: bool,
-    /// What holds for all of the session: `AGENTS.md` and its like.
-    pub instructions: Vec<Instruction>,
-    /// Where instructions near a file come from.
-    pub nearby: Option<Arc<dyn Nearby>>,
-    pub retry: RetryPolicy,
-    pub compaction: CompactionOptions,
-    /// Writes the summaries, where there is one.
-    pub small: Option<ModelRef>,
-    /// Asked in this order where the model before fails for good.
-    pub fallback: Vec<ModelRef>,
-}
 
 /// Runs a job to its end. The session is claimed, repaired and, whatever the ending, left closed and resumable.
 ///
@@ -438,142 +365,11 @@ impl Run<'_> {
     }
 }
 
-/// Told where a run goes on without a new prompt.
-const BROKEN_OFF: &str = "Your last answer was broken off. Go on with the task.";
-
 fn stopped(stop: Stop) -> Ending {
     match stop {
         Stop::Cancelled => Ending::Interrupted,
         Stop::Wall => Ending::Limit(Limit::Wall),
     }
-}
-
-impl<'a> Run<'a> {
-    /// Loads and repairs the session, and writes the prompt down.
-    async fn open(
-        job: Job,
-        ports: &'a Ports,
-        places: Arc<dyn Places>,
-        cancel: CancellationToken,
-        kin: Kin,
-    ) -> Result<Self, AgentError> {
-        let Job { session, is_new, prompt, profile, model, policy, limits, options, roster, offspring: _ } = job;
-        let stopper = Stopper::new(cancel, limits.wall);
-        let answers = AnswerCheck::new(options.schema.as_ref())?;
-        let history = if is_new { vec![] } else { ports.store.history(&session.id).await? };
-        let hooks = ports.hooks.as_ref();
-        let surroundings =
-            options.nearby.clone().map(|n| Arc::new(Surroundings::new(n, &history, &options.instructions)));
-        let prefix = prefix::freeze(&session, &profile, &options.instructions, &history, hooks).await;
-        let set = Settings {
-            max_output_tokens: options.max_output_tokens,
-            temperature: options.temperature,
-            schema: options.schema.clone(),
-        };
-        let frame = Frame::new(&session, &profile, prefix.blocks, set);
-        let voice = Voice { provider: ports.provider.clone(), model, name: session.model.clone() };
-        let mut run = Self {
-            ports,
-            places,
-            bus: Bus::new(ports.store.clone(), ports.sink.clone(), session, history),
-            frame,
-            voice,
-            fallback: options.fallback.iter().cloned().collect(),
-            // Laid out once the session is open.
-            tools: Arc::new(Workbench::new(ports.tools.clone(), vec![])),
-            toolset: Arc::default(),
-            surroundings,
-            bounds: Bounds { limits, profile_steps: profile.steps },
-            nursery: Nursery::new(kin.clone(), &stopper),
-            kin,
-            switch: Arc::default(),
-            roster,
-            policy,
-            stopper,
-            answers,
-            agent: profile.name.clone(),
-            profile,
-            schema: options.schema.clone(),
-            continue_on_deny: options.continue_on_deny,
-            retry: options.retry.clone(),
-            options,
-            steps: 0,
-            spent: Spent::default(),
-            pardons: 0,
-            pardoned: None,
-            stops: 0,
-        };
-        let news = News { parts: prefix.news, is_fresh: prefix.is_fresh };
-        run.begin(prompt, is_new, news).await?;
-        run.equip().await;
-        Ok(run)
-    }
-
-    async fn begin(&mut self, prompt: Prompt, is_new: bool, news: News) -> Result<(), AgentError> {
-        let now = self.ports.clock.now_ms();
-        let repairs = repair(self.bus.transcript().messages(), now);
-        self.bus.stage(&repairs);
-        if !is_new {
-            self.close_family().await?;
-            self.ports.inbox.put_back(&self.bus.session().id).await?;
-        }
-        let is_empty = prompt.text.trim().is_empty() && prompt.files.is_empty() && prompt.notes.is_empty();
-        if is_empty && self.bus.transcript().prompt().is_none() && !self.has_letters().await? {
-            return Err(AgentError::NothingToAnswer(self.bus.session().id.clone()));
-        }
-        let named = title(&prompt.text).filter(|_| self.bus.session().title.is_empty());
-        if is_new || !is_empty {
-            self.bus.edit_session(|s| {
-                s.time.updated = now;
-                s.title = named.unwrap_or_else(|| std::mem::take(&mut s.title));
-            });
-        }
-        if !is_empty {
-            self.prompted(prompt, news, now).await;
-        } else {
-            self.attach(news);
-            if self.is_broken_off() {
-                self.note(BROKEN_OFF.into());
-            }
-        }
-        Ok(self.bus.open().await?)
-    }
-
-    /// Whether the conversation ends with words of the model's that were cut off: servers want somebody to speak after them.
-    fn is_broken_off(&mut self) -> bool {
-        let load = Load::default();
-        let is_open = !matches!(
-            step::next(self.bus.transcript().messages(), &Bounds::default(), &Used::default(), &load),
-            Step::Finish
-        );
-        is_open && self.bus.conversation(self.voice.view()).ends_with_answer()
-    }
-
-    /// Frozen blocks lie with the prompt that they were first sent before. What else is new waits for the next one: what was sent
-    /// stays as it was.
-    fn attach(&mut self, news: News) {
-        let Some(message_id) = self.bus.transcript().prompt().filter(|_| news.is_fresh).cloned() else { return };
-        for body in news.parts {
-            let session_id = self.bus.session().id.clone();
-            self.bus.add_part(Part { id: PartId::new(), session_id, message_id: message_id.clone(), body });
-        }
-    }
-
-    async fn prompted(&mut self, mut prompt: Prompt, news: News, now: u64) {
-        let said = UserText { text: std::mem::take(&mut prompt.text), notes: std::mem::take(&mut prompt.notes) };
-        let UserText { text, notes } = self.ports.hooks.message(&self.context(), said).await;
-        let prompt = Prompt { text, notes, ..prompt };
-        let session = self.bus.session().clone();
-        let (info, parts) = self.drafting(&session, now).prompt(prompt, self.bus.transcript().messages(), news.parts);
-        self.bus.add_message(info, parts);
-    }
-}
-
-/// What a run has to write down before it begins.
-#[derive(Default)]
-struct News {
-    parts: Vec<PartBody>,
-    is_fresh: bool,
 }
 
 #[cfg(test)]
