@@ -79,7 +79,7 @@ impl Live {
 
 /// Every session of the home as `session export` prints it.
 fn exports(home: &Home) -> Vec<Value> {
-    let list = home.airlock(&["session", "list", "--format", "json"]).exits(0);
+    let list = home.airlock(&["session", "list", "--all", "--format", "json"]).exits(0);
     let export = |s: &Value| {
         let id = s["id"].as_str().unwrap_or_default().to_owned();
         serde_json::from_str(&home.airlock(&["session", "export", id.as_str()]).exits(0).stdout).expect("an export")

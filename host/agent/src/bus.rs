@@ -67,6 +67,11 @@ impl Bus {
         Self { store, sink, session, transcript: Transcript::new(history), staged: Staged::default() }
     }
 
+    /// Takes the talk as somebody else has left it in the ledger. Nothing may be staged.
+    pub(crate) fn reload(&mut self, history: Vec<WithParts>) {
+        self.transcript = Transcript::new(history);
+    }
+
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }

@@ -6,7 +6,7 @@ mod head;
 mod prune;
 mod window;
 
-pub(crate) use bridge::bridge;
+pub(crate) use bridge::{bridge, todos};
 pub(crate) use head::{HeadLimit, named};
 pub(crate) use prune::prune;
 pub(crate) use window::Window;

@@ -56,9 +56,9 @@ impl Drafting<'_> {
         WithParts { info, parts }
     }
 
-    /// A request of the host's own for a summary, in the middle of other work.
-    pub(crate) fn compaction(&self, overflow: bool) -> (Message, Vec<Part>) {
-        self.message(vec![PartBody::Compaction(CompactionPart { auto: true, overflow, tail_start_id: None })])
+    /// A request for a summary. `auto`: the host's own, in the middle of other work.
+    pub(crate) fn compaction(&self, auto: bool, overflow: bool) -> (Message, Vec<Part>) {
+        self.message(vec![PartBody::Compaction(CompactionPart { auto, overflow, tail_start_id: None })])
     }
 
     /// The host's word after a summary, with the rule for the answer: the prompt that had it may be gone.

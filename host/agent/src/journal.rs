@@ -86,7 +86,32 @@ impl Rewinder {
         if let Some(half) = self.half_done(session).await? {
             return self.finish(half).await;
         }
-        let Draft { undo, obstacles } = self.draft(session, target, reach, Unseen::Keep).await?;
+        let draft = self.draft(session, target, reach, Unseen::Keep).await?;
+        self.carry_out(session, draft).await
+    }
+
+    /// The session goes back itself: this message and everything after it leaves its talk, and `letter` joins it. Its claim is held
+    /// by whoever asks; nobody may work on a session below it.
+    ///
+    /// # Errors
+    /// As [`Rewinder::undo`].
+    pub(crate) async fn go_back(
+        &self,
+        session: &SessionId,
+        message: MessageId,
+        reach: Reach,
+        letter: String,
+    ) -> Result<StoredUndo, UndoError> {
+        let _claims = self.claim_below(session).await?;
+        let target = Some(Target::Since { message });
+        let mut draft = self.draft(session, target, reach, Unseen::Keep).await?;
+        draft.undo.note = Some(MessageId::new());
+        draft.undo.letter = Some(letter);
+        self.carry_out(session, draft).await
+    }
+
+    async fn carry_out(&self, session: &SessionId, draft: Draft) -> Result<StoredUndo, UndoError> {
+        let Draft { undo, obstacles } = draft;
         if !obstacles.is_empty() {
             return Err(UndoError::Obstacles(obstacles));
         }
@@ -132,9 +157,15 @@ impl Rewinder {
     /// Nobody works on the session, or on one below it, meanwhile.
     async fn claim(&self, session: &SessionId) -> Result<Vec<Box<dyn Claim>>, UndoError> {
         self.ledger.session(session).await?;
+        let mut claims = vec![self.ledger.claim(session).await?];
+        claims.append(&mut self.claim_below(session).await?);
+        Ok(claims)
+    }
+
+    async fn claim_below(&self, session: &SessionId) -> Result<Vec<Box<dyn Claim>>, UndoError> {
         let mut claims = vec![];
-        for id in self.ledger.family(session).await? {
-            claims.push(self.ledger.claim(&id).await?);
+        for id in self.ledger.family(session).await?.iter().filter(|id| *id != session) {
+            claims.push(self.ledger.claim(id).await?);
         }
         Ok(claims)
     }
@@ -202,6 +233,7 @@ impl Rewinder {
             entries,
             messages,
             note,
+            letter: None,
             remarks: plan.remarks,
             time: self.clock.now_ms(),
         };
@@ -274,7 +306,8 @@ impl Rewinder {
         let session = self.ledger.session(&stored.session).await?;
         let agent = session.agent.clone();
         let drafting = Drafting { session: &session, agent: &agent, schema: None, now: self.clock.now_ms() };
-        Ok(Some(drafting.note_as(id.clone(), told_to_model(&stored.undo))))
+        let said = stored.undo.letter.clone().unwrap_or_else(|| told_to_model(&stored.undo));
+        Ok(Some(drafting.note_as(id.clone(), said)))
     }
 }
 

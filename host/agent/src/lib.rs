@@ -2,6 +2,7 @@
 
 mod alone;
 mod answer;
+pub mod attempts;
 mod builtin;
 mod bus;
 mod calls;
@@ -25,6 +26,7 @@ mod prompt;
 mod recovery;
 mod repair;
 mod retry;
+mod rewind;
 mod roster;
 mod run;
 pub mod shell;
@@ -50,4 +52,4 @@ pub use places::{Disk, Places};
 pub use prefix::Instruction;
 pub use retry::RetryPolicy;
 pub use roster::{Agent, Roster};
-pub use run::{Clock, Job, Ports, Prompt, RunOptions, note, run, run_in};
+pub use run::{Clock, Job, Ports, Prompt, RunOptions, note, run, run_in, summarise};

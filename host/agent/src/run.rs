@@ -6,6 +6,7 @@ mod job;
 mod letters;
 mod opening;
 mod relay;
+mod rewind;
 
 use crate::answer::{AnswerCheck, Verdict};
 use crate::builtin::Workbench;
@@ -19,6 +20,7 @@ use crate::places::{Disk, Places};
 use crate::plan::Switch;
 use crate::prompt::{Frame, LAST_STEP};
 use crate::retry::RetryPolicy;
+use crate::rewind::Wish;
 use crate::roster::Roster;
 use crate::step::{self, Bounds, Step};
 use crate::subagent::{Kin, Nursery};
@@ -35,7 +37,7 @@ use model::message::{AssistantMessage, FinishReason, Message, Paths, Turn as Tur
 use model::permission::Policy;
 use model::profile::Profile;
 use model::provider::ModelRef;
-use opening::News;
+use opening::{News, Purpose};
 pub(crate) use relay::Voice;
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -58,8 +60,21 @@ pub async fn run(job: Job, ports: &Ports, cancel: CancellationToken) -> Result<R
 pub async fn note(job: Job, ports: &Ports, cancel: CancellationToken) -> Result<RunOutcome, AgentError> {
     let kin = Kin::head(job.session.id.clone(), job.limits.clone(), job.offspring);
     let _claim = ports.store.claim(&job.session.id).await?;
-    let run = Run::open(job, ports, Arc::new(Disk), cancel, kin).await?;
+    let run = Run::open(job, ports, Arc::new(Disk), cancel, kin, Purpose::Work).await?;
     Ok(run.outcome(Ending::Done))
+}
+
+/// Has what was said so far replaced by a summary, as a full window would. The job's prompt is not heard.
+///
+/// # Errors
+/// As [`run`]; a session in which nothing was said.
+pub async fn summarise(job: Job, ports: &Ports, cancel: CancellationToken) -> Result<RunOutcome, AgentError> {
+    let kin = Kin::head(job.session.id.clone(), job.limits.clone(), job.offspring);
+    let _claim = ports.store.claim(&job.session.id).await?;
+    let job = caught_up(job, ports).await?;
+    let mut run = Run::open(job, ports, Arc::new(Disk), cancel, kin, Purpose::Summary).await?;
+    let ending = run.summarise().await?;
+    Ok(run.outcome(ending))
 }
 
 /// As [`run`], with another view of the disk.
@@ -90,7 +105,7 @@ pub(crate) async fn run_as(
     if !kin.is_head() {
         family::enrol(ports, &kin, &id, job.policy.clone());
     }
-    let mut run = Run::open(job, ports, places, cancel, kin).await?;
+    let mut run = Run::open(job, ports, places, cancel, kin, Purpose::Work).await?;
     let ending = run.drive().await;
     run.nursery.close().await;
     ports.gate.dismiss(&id);
@@ -129,6 +144,7 @@ struct Run<'a> {
     kin: Kin,
     nursery: Arc<Nursery>,
     switch: Arc<Switch>,
+    wish: Arc<Wish>,
     roster: Arc<Roster>,
     profile: Profile,
     policy: Policy,
@@ -220,6 +236,10 @@ impl Run<'_> {
         }
         if let Some(agent) = self.switch.take() {
             self.hand_over(agent).await;
+        }
+        let wish = self.wish.take();
+        if let (Turned::Ended { halt: None }, Some(wish)) = (&turned, wish) {
+            return self.go_back(wish).await;
         }
         Ok(match turned {
             Turned::Failed(failure) => self.failed(failure),

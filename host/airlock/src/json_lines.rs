@@ -1,5 +1,6 @@
 //! `--format json`: one object a line, `{type, timestamp, sessionID, …}`, in the shapes that scripts rely on.
 
+use crate::attempts::Trial;
 use crate::report::Exit;
 use model::budget::Tokens;
 use model::event::{Ending, Event, EventSink, RunOutcome};
@@ -47,8 +48,12 @@ impl<W: Write + Send> JsonLines<W> {
     }
 
     /// The last line of a run.
-    pub fn result(&self, session: &SessionId, outcome: &RunOutcome, exit: Exit) {
-        self.write(session, result(outcome, exit));
+    pub fn result(&self, session: &SessionId, outcome: &RunOutcome, attempts: &[Trial], exit: Exit) {
+        let mut line = result(outcome, exit);
+        if !attempts.is_empty() {
+            line["attempts"] = attempts.iter().map(Trial::as_json).collect();
+        }
+        self.write(session, line);
     }
 
     /// The last lines of a run that could not go on: what it cost is not known here, the ledger has it.
@@ -62,7 +67,7 @@ impl<W: Write + Send> JsonLines<W> {
             tokens: Tokens::default(),
             steps: 0,
         };
-        self.result(session, &outcome, exit);
+        self.result(session, &outcome, &[], exit);
     }
 
     /// A failure that is not the provider's.
@@ -149,6 +154,9 @@ impl<W: Write + Send> JsonLines<W> {
             }
             Event::Compacted { session, before, after } => {
                 (session, json!({ "type": "compacted", "before": before, "after": after }))
+            }
+            Event::Rewound { session, messages, files } => {
+                (session, json!({ "type": "rewound", "messages": messages, "files": files }))
             }
             Event::Switched { session, from, to, error } => {
                 let (from, to) = (from.to_string(), to.to_string());

@@ -1,6 +1,7 @@
 //! The binary: reads the command line, runs one command, and leaves with the code that the interface promises.
 
 mod attach;
+mod attempts;
 mod bundled;
 mod cli;
 mod commands;

@@ -37,8 +37,18 @@ const CHECKLIST: &str = "- Everything that the task asks for is done, and nothin
 
 /// What a look comes to.
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
-struct Verdict {
-    problems: Vec<String>,
+pub struct Verdict {
+    pub problems: Vec<String>,
+    /// From 0 to 100, where one was asked for.
+    pub score: Option<u8>,
+}
+
+/// What a look is to come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Looking {
+    ForProblems,
+    /// And a score, so that attempts can be held against each other.
+    ToCompare,
 }
 
 /// What the second look needs beside the run itself.
@@ -74,9 +84,9 @@ impl Desk<'_> {
             if outcome.ending != Ending::Done || cancel.is_cancelled() {
                 break;
             }
-            let (verdict, used) = self.look(&job, &outcome.text, cancel).await?;
+            let (verdict, used) = self.look(&job, &outcome.text, Looking::ForProblems, cancel).await?;
             outcome = with_costs_of(outcome, &used);
-            let Some(told) = verdict.told() else { break };
+            let Some(told) = verdict.unwrap_or_default().told() else { break };
             if round == ROUNDS {
                 say(&format!("the review still finds:\n{told}"));
                 break;
@@ -88,23 +98,42 @@ impl Desk<'_> {
         Ok(outcome)
     }
 
-    async fn look(&self, job: &Job, answer: &str, cancel: &CancellationToken) -> Result<(Verdict, RunOutcome), Report> {
-        let reviewer = self.reviewer(job, answer);
+    /// Looks once and gives a score. `None` = the look came to no end.
+    ///
+    /// # Errors
+    /// A ledger that fails.
+    pub async fn compare(
+        &self,
+        job: &Job,
+        answer: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(Option<Verdict>, RunOutcome), Report> {
+        self.look(job, answer, Looking::ToCompare, cancel).await
+    }
+
+    async fn look(
+        &self,
+        job: &Job,
+        answer: &str,
+        how: Looking,
+        cancel: &CancellationToken,
+    ) -> Result<(Option<Verdict>, RunOutcome), Report> {
+        let reviewer = self.reviewer(job, answer, how);
         let (provider, minds) = (self.ports.provider.clone(), self.ports.minds.clone());
         let (nobody, silent) = (Arc::new(Nobody), Arc::new(Silent));
         let ports = wire::ports(self.ground, self.rooms, provider, minds, &reviewer, nobody, silent).await?;
         let outcome = agent::run(reviewer, &ports, cancel.clone()).await?;
         let verdict = match outcome.ending {
-            Ending::Done => serde_json::from_str(outcome.text.trim()).unwrap_or_default(),
+            Ending::Done => serde_json::from_str(outcome.text.trim()).ok(),
             _ => {
                 say("the review came to no end; the answer stands as it is");
-                Verdict::default()
+                None
             }
         };
         Ok((verdict, outcome))
     }
 
-    fn reviewer(&self, job: &Job, answer: &str) -> Job {
+    fn reviewer(&self, job: &Job, answer: &str, how: Looking) -> Job {
         let session = Session {
             id: SessionId::new(),
             parent_id: Some(job.session.id.clone()),
@@ -123,7 +152,7 @@ impl Desk<'_> {
             prompt: Prompt { text, ..Prompt::default() },
             profile: profile(),
             limits: Limits { steps: Some(STEPS), ..job.limits.clone() },
-            options: RunOptions { schema: Some(schema()), continue_on_deny: true, ..job.options.clone() },
+            options: RunOptions { schema: Some(schema(how)), continue_on_deny: true, ..job.options.clone() },
             ..job.clone()
         }
     }
@@ -150,7 +179,7 @@ impl Desk<'_> {
 
 impl Verdict {
     /// A line a problem; `None` where there is none.
-    fn told(&self) -> Option<String> {
+    pub fn told(&self) -> Option<String> {
         let mut out = String::new();
         for problem in self.problems.iter().filter(|p| !p.trim().is_empty()).take(MAX_PROBLEMS) {
             let _ = writeln!(out, "- {}", problem.trim());
@@ -175,19 +204,24 @@ fn profile() -> Profile {
     }
 }
 
-fn schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": { "problems": {
-            "type": "array", "items": { "type": "string" },
-            "description": "One problem each, with file and line where there is one; empty if there are none",
-        } },
-        "required": ["problems"],
-        "additionalProperties": false,
-    })
+fn schema(how: Looking) -> Value {
+    let problems = json!({
+        "type": "array", "items": { "type": "string" },
+        "description": "One problem each, with file and line where there is one; empty if there are none",
+    });
+    let score = json!({
+        "type": "integer", "minimum": 0, "maximum": 100,
+        "description": "How much of the task is done, and done right: 0 nothing, 100 all of it",
+    });
+    let (properties, required) = match how {
+        Looking::ForProblems => (json!({ "problems": problems }), json!(["problems"])),
+        Looking::ToCompare => (json!({ "problems": problems, "score": score }), json!(["problems", "score"])),
+    };
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-fn with_costs_of(outcome: RunOutcome, other: &RunOutcome) -> RunOutcome {
+/// An outcome with what another one used.
+pub fn with_costs_of(outcome: RunOutcome, other: &RunOutcome) -> RunOutcome {
     let mut tokens = outcome.tokens;
     tokens += other.tokens;
     RunOutcome { cost: outcome.cost + other.cost, tokens, steps: outcome.steps + other.steps, ..outcome }

@@ -149,6 +149,7 @@ pub async fn ports(
         gate: gate.clone(),
         sink,
         clock: Arc::new(SystemClock),
+        rewinder: Some(Arc::new(rewinder(rooms.ledger.clone()))),
     })
 }
 

@@ -62,6 +62,12 @@ pub enum Event {
         before: u64,
         after: u64,
     },
+    /// The model went back: so many messages left the talk, so many changes on the disk were taken back.
+    Rewound {
+        session: SessionId,
+        messages: usize,
+        files: usize,
+    },
     /// Another model takes over, since this one failed for good.
     Switched {
         session: SessionId,

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 /// Permissions that the host itself asks for; every tool's own name is one besides. A rule for any other name would never match.
-pub const OF_THE_HOST: [&str; 13] = [
+pub const OF_THE_HOST: [&str; 15] = [
     "read",
     "edit",
     "bash",
@@ -35,6 +35,8 @@ pub const OF_THE_HOST: [&str; 13] = [
     "skill",
     "plan_enter",
     "plan_exit",
+    "checkpoint",
+    "rewind",
 ];
 
 /// What requests of components are asked under.

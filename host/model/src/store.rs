@@ -47,11 +47,21 @@ pub enum StoreError {
 /// Held while a run works on a session; dropping it lets the session go. One owner per session, also between processes.
 pub trait Claim: Send + Sync {}
 
+/// Which sessions are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kin {
+    /// Those that a person began.
+    #[default]
+    Roots,
+    /// Also those that came of others.
+    All,
+}
+
 #[async_trait]
 pub trait Store: Send + Sync {
     async fn session(&self, id: &SessionId) -> Result<Session, StoreError>;
     /// Newest first.
-    async fn sessions(&self, limit: usize) -> Result<Vec<SessionSummary>, StoreError>;
+    async fn sessions(&self, kin: Kin, limit: usize) -> Result<Vec<SessionSummary>, StoreError>;
     /// The newest root session that was started in `directory`.
     async fn latest(&self, directory: &Path) -> Result<Option<Session>, StoreError>;
     /// # Errors

@@ -81,6 +81,9 @@ pub struct Undo {
     /// What the model is told instead, where its words stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<MessageId>,
+    /// What a model that goes back tells itself: the text of the note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub letter: Option<String>,
     /// What a person should know: what was left as it is, and why.
     pub remarks: Vec<String>,
     /// Milliseconds since the Unix epoch.

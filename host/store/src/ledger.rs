@@ -9,7 +9,7 @@ use model::id::{MessageId, PartId, SessionId};
 use model::message::{Part, WithParts};
 use model::permission::Rule;
 use model::session::{Session, SessionSummary};
-use model::store::{Change, Claim, Store, StoreError};
+use model::store::{Change, Claim, Kin, Store, StoreError};
 use rusqlite::{Connection, Transaction};
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -143,8 +143,8 @@ impl Store for Ledger {
         self.parse(&row.ok_or_else(|| StoreError::NoSession(id.clone()))?)
     }
 
-    async fn sessions(&self, limit: usize) -> Result<Vec<SessionSummary>, StoreError> {
-        let rows = self.read("list the sessions", move |db| query::sessions(db, limit)).await?;
+    async fn sessions(&self, kin: Kin, limit: usize) -> Result<Vec<SessionSummary>, StoreError> {
+        let rows = self.read("list the sessions", move |db| query::sessions(db, kin, limit)).await?;
         let line = |(data, n): (String, i64)| {
             Ok(SessionSummary { info: self.parse(&data)?, messages: u64::try_from(n).unwrap_or(0) })
         };

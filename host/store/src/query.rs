@@ -4,7 +4,7 @@ use model::id::SessionId;
 use model::message::{Message, Part};
 use model::permission::{Action, Rule};
 use model::session::Session;
-use model::store::Change;
+use model::store::{Change, Kin};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn put_session(tx: &Transaction<'_>, s: &Session) -> rusqlite::Result<()> {
     let sql = "INSERT INTO session (id, parent_id, directory, updated, data, touched)
                VALUES (?1, ?2, ?3, ?4, ?5, (SELECT coalesce(max(touched), 0) + 1 FROM session))
                ON CONFLICT (id) DO UPDATE
-               SET directory = excluded.directory, updated = excluded.updated, data = excluded.data, touched = excluded.touched";
+               SET parent_id = excluded.parent_id, directory = excluded.directory, updated = excluded.updated, data = excluded.data, touched = excluded.touched";
     let parent = s.parent_id.as_ref().map(SessionId::as_str);
     let (directory, updated) = (s.directory.to_string_lossy(), i64::try_from(s.time.updated).unwrap_or(i64::MAX));
     tx.prepare_cached(sql)?.execute(params![s.id.as_str(), parent, directory, updated, to_json(s)?])?;
@@ -61,12 +61,12 @@ pub(crate) fn latest(db: &Connection, directory: &Path) -> rusqlite::Result<Opti
 }
 
 /// Newest first, with the number of messages; no part is read.
-pub(crate) fn sessions(db: &Connection, limit: usize) -> rusqlite::Result<Vec<(String, i64)>> {
+pub(crate) fn sessions(db: &Connection, kin: Kin, limit: usize) -> rusqlite::Result<Vec<(String, i64)>> {
     let sql =
         "SELECT data, (SELECT count(*) FROM message WHERE session_id = session.id AND undone_by IS NULL) FROM session
-               ORDER BY touched DESC, seq DESC LIMIT ?1";
+               WHERE ?2 OR parent_id IS NULL ORDER BY touched DESC, seq DESC LIMIT ?1";
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    db.prepare_cached(sql)?.query_map([limit], |r| Ok((r.get(0)?, r.get(1)?)))?.collect()
+    db.prepare_cached(sql)?.query_map(params![limit, kin == Kin::All], |r| Ok((r.get(0)?, r.get(1)?)))?.collect()
 }
 
 pub(crate) fn messages(db: &Connection, id: &SessionId) -> rusqlite::Result<Vec<String>> {

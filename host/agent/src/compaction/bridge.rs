@@ -33,7 +33,7 @@ fn task(prompt: &WithParts) -> Option<String> {
 }
 
 /// The open entries of the newest list.
-fn todos(history: &[WithParts]) -> Option<String> {
+pub(crate) fn todos(history: &[WithParts]) -> Option<String> {
     let parts = history.iter().rev().flat_map(|m| m.parts.iter().rev());
     let list = parts.filter(|p| !p.body.is_dropped()).find_map(list)?;
     let open = list.iter().filter(|t| !matches!(t["status"].as_str(), Some("completed" | "cancelled")));

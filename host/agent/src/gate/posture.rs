@@ -21,6 +21,9 @@ pub fn default_rules() -> Layer {
         rule("task", "*", Action::Allow),
         // Only the planner's own rules open it.
         rule("plan_exit", "*", Action::Deny),
+        rule("checkpoint", "*", Action::Allow),
+        // Only a rule of the person's own, or of an agent of theirs, opens it.
+        rule("rewind", "*", Action::Deny),
     ];
     Layer { origin: "defaults".to_owned(), reach: Reach::Full, rules }
 }

@@ -216,3 +216,24 @@ async fn what_is_not_covered_is_said() {
     assert_eq!(plan.remarks, ["target/ is ignored"]);
     assert_eq!(w.disk.look(Path::new("/w/a")).unwrap().image, crate::testing::undo::file_image("1", 0o644));
 }
+
+/// A model that goes back finds its own word there, and a redo takes the word away again.
+#[tokio::test]
+async fn a_session_goes_back_with_a_word_to_itself() {
+    let mut w = World::new(&[("/w/a", "1")]);
+    w.prompt();
+    w.answer("c1");
+    let from = w.answer("c2");
+    w.write("/w/a", "2");
+    let talk = w.talk();
+    let go = async |reach| w.rewinder().go_back(&w.session, from.clone(), reach, "it is in b".into()).await;
+    go(Reach::Talk).await.unwrap();
+    assert_eq!((w.text("/w/a"), w.talk().len()), ("2".into(), 3), "one answer less, one note more");
+    assert!(w.talk()[2].contains("it is in b"));
+    w.rewinder().redo(&w.session, Reach::Both).await.unwrap();
+    assert_eq!(w.talk(), talk);
+    w.somebody("/w/a", "theirs");
+    let refused = go(Reach::Both).await;
+    assert!(matches!(&refused, Err(UndoError::Obstacles(o)) if o.len() == 1), "{refused:?}");
+    assert_eq!((w.text("/w/a"), w.talk()), ("theirs".into(), talk));
+}

@@ -1,10 +1,11 @@
 //! The run's way through a full window: asks for a summary, has it written, checks it, and tells the model how to go on.
 
 use super::{Run, Voice, stopped};
-use crate::compaction::{self, Demand, HeadLimit, Plan, bridge, estimate};
+use crate::compaction::{self, Demand, HeadLimit, Plan, bridge, estimate, todos};
 use crate::error::AgentError;
 use crate::input::Drafting;
-use crate::transcript::visible_text;
+use crate::step::{self, Step};
+use crate::transcript::{compaction as asked_for, visible_text};
 use crate::turn::{Asking, Spent, Turn, Turned};
 use model::event::{Ending, Event};
 use model::hook::Compacting;
@@ -23,6 +24,8 @@ pub(super) enum Cause {
     Crowded,
     /// The provider refused the request as too large.
     Refused,
+    /// A person wants one, and all prompts are answered.
+    Wanted,
 }
 
 /// The end of a run whose history cannot be made to fit.
@@ -39,9 +42,26 @@ pub(super) fn unfit() -> ProviderFailure {
 }
 
 impl Run<'_> {
+    /// Has one summary written that a person asked for, and asks the model nothing else.
+    pub(super) async fn summarise(&mut self) -> Result<Ending, AgentError> {
+        loop {
+            let (used, load) = (self.used(), self.load());
+            self.bounds.limits = self.kin.purse.bounds(&used);
+            let ending = match step::next(self.bus.transcript().messages(), &self.bounds, &used, &load) {
+                Step::Compact => self.compact().await?,
+                Step::Unfit => Some(Ending::Failed(unfit())),
+                Step::Limit(limit) => Some(Ending::Limit(limit)),
+                Step::Finish | Step::AskModel { .. } | Step::Crowded => Some(Ending::Done),
+            };
+            if let Some(ending) = ending {
+                return Ok(ending);
+            }
+        }
+    }
+
     /// Writes down that a summary is to be made; the next look at the history finds it.
     pub(super) fn ask_summary(&mut self, cause: Cause) -> Option<Ending> {
-        let (info, parts) = self.draft(|d| d.compaction(cause == Cause::Refused));
+        let (info, parts) = self.draft(|d| d.compaction(cause != Cause::Wanted, cause == Cause::Refused));
         self.bus.add_message(info, parts);
         None
     }
@@ -183,10 +203,16 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Tells the model how to go on; where all was answered, only what it had left open in its list.
     fn go_on(&mut self, plan: &Plan) {
         let history = self.bus.transcript().messages();
         let at = |id: &MessageId| history.iter().rposition(|m| m.info.id() == id);
-        let Some(said) = bridge(history, plan.tail_start.as_ref().and_then(at)) else { return };
+        let is_auto = history.iter().rev().find_map(asked_for).is_none_or(|part| part.auto);
+        let said = match is_auto {
+            true => bridge(history, plan.tail_start.as_ref().and_then(at)),
+            false => todos(history),
+        };
+        let Some(said) = said else { return };
         let (info, parts) = self.draft(|d| d.continuation(said));
         self.bus.add_message(info, parts);
     }

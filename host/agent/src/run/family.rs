@@ -5,6 +5,7 @@ use crate::builtin::{AskPerson, HostTool, Workbench};
 use crate::error::AgentError;
 use crate::plan::{PlanExit, handed_over};
 use crate::repair::repair;
+use crate::rewind::{Checkpoint, REWIND, Rewind};
 use crate::run::Ports;
 use crate::subagent::{Kin, Nursery, Parent, SESSION, Task};
 use crate::toolset::Toolset;
@@ -24,6 +25,7 @@ impl Run<'_> {
         if self.kin.is_head() {
             host.push(Arc::new(AskPerson::new(self.ports.gate.clone())));
             host.push(Arc::new(PlanExit(self.switch.clone())));
+            host.extend(self.way_back());
         }
         if self.kin.may_beget() {
             let bare = Workbench::new(self.ports.tools.clone(), host.clone());
@@ -35,6 +37,14 @@ impl Run<'_> {
         let shown = self.shown(&bench).described(self.ports.hooks.as_ref(), &self.context()).await;
         self.toolset = Arc::new(shown);
         self.tools = Arc::new(bench);
+    }
+
+    /// Where a rule opens it.
+    fn way_back(&self) -> Vec<Arc<dyn HostTool>> {
+        if self.ports.rewinder.is_none() || self.policy.denies_all(REWIND) {
+            return vec![];
+        }
+        vec![Arc::new(Checkpoint), Arc::new(Rewind(self.wish.clone()))]
     }
 
     /// What of the tools the model sees.

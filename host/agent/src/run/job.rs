@@ -2,6 +2,7 @@
 
 use crate::builtin::HostTool;
 use crate::compaction::CompactionOptions;
+use crate::journal::Rewinder;
 use crate::nearby::Nearby;
 use crate::prefix::Instruction;
 use crate::retry::RetryPolicy;
@@ -41,6 +42,8 @@ pub struct Ports {
     pub gate: Arc<dyn Gate>,
     pub sink: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
+    /// Takes back what a model wants to be taken back; `None` = it cannot.
+    pub rewinder: Option<Arc<Rewinder>>,
 }
 
 /// What is to be done.
@@ -75,6 +78,8 @@ pub struct RunOptions {
     pub temperature: Option<f64>,
     /// JSON Schema that the answer has to fit.
     pub schema: Option<Value>,
+    /// How often the model may try again where its answer does not fit; `None` = twice.
+    pub schema_retries: Option<u32>,
     /// Go on after a denial that would end the run.
     pub continue_on_deny: bool,
     /// What holds for all of the session: `AGENTS.md` and its like.

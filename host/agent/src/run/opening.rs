@@ -1,5 +1,6 @@
 //! The beginning of a run: the session is loaded and repaired, and the prompt is written down.
 
+use super::compact::Cause;
 use super::{Job, Ports, Prompt, Run, Voice};
 use crate::answer::AnswerCheck;
 use crate::builtin::Workbench;
@@ -33,10 +34,11 @@ impl<'a> Run<'a> {
         places: Arc<dyn Places>,
         cancel: CancellationToken,
         kin: Kin,
+        purpose: Purpose,
     ) -> Result<Self, AgentError> {
         let Job { session, is_new, prompt, profile, model, policy, limits, options, roster, offspring: _ } = job;
         let stopper = Stopper::new(cancel, limits.wall);
-        let answers = AnswerCheck::new(options.schema.as_ref())?;
+        let answers = AnswerCheck::new(options.schema.as_ref(), options.schema_retries)?;
         let history = if is_new { vec![] } else { ports.store.history(&session.id).await? };
         let hooks = ports.hooks.as_ref();
         let surroundings =
@@ -64,6 +66,7 @@ impl<'a> Run<'a> {
             nursery: Nursery::new(kin.clone(), &stopper),
             kin,
             switch: Arc::default(),
+            wish: Arc::default(),
             roster,
             policy,
             stopper,
@@ -81,19 +84,39 @@ impl<'a> Run<'a> {
             stops: 0,
         };
         let news = News { parts: prefix.news, is_fresh: prefix.is_fresh };
-        run.begin(prompt, is_new, news).await?;
+        run.mend(is_new).await?;
+        match purpose {
+            Purpose::Work => run.begin(prompt, is_new, news).await?,
+            Purpose::Summary => run.begin_summary(news)?,
+        }
+        run.bus.open().await?;
         run.equip().await;
         Ok(run)
     }
 
-    async fn begin(&mut self, prompt: Prompt, is_new: bool, news: News) -> Result<(), AgentError> {
-        let now = self.ports.clock.now_ms();
-        let repairs = repair(self.bus.transcript().messages(), now);
+    /// Closes what an earlier run left open.
+    async fn mend(&mut self, is_new: bool) -> Result<(), AgentError> {
+        let repairs = repair(self.bus.transcript().messages(), self.ports.clock.now_ms());
         self.bus.stage(&repairs);
         if !is_new {
             self.close_family().await?;
             self.ports.inbox.put_back(&self.bus.session().id).await?;
         }
+        Ok(())
+    }
+
+    /// A prompt that nobody has answered is work that goes on after the summary.
+    fn begin_summary(&mut self, news: News) -> Result<(), AgentError> {
+        if self.bus.transcript().prompt().is_none() {
+            return Err(AgentError::NothingToAnswer(self.bus.session().id.clone()));
+        }
+        self.attach(news);
+        self.ask_summary(if self.is_open() { Cause::Crowded } else { Cause::Wanted });
+        Ok(())
+    }
+
+    async fn begin(&mut self, prompt: Prompt, is_new: bool, news: News) -> Result<(), AgentError> {
+        let now = self.ports.clock.now_ms();
         let is_empty = prompt.text.trim().is_empty() && prompt.files.is_empty() && prompt.notes.is_empty();
         if is_empty && self.bus.transcript().prompt().is_none() && !self.has_letters().await? {
             return Err(AgentError::NothingToAnswer(self.bus.session().id.clone()));
@@ -113,17 +136,19 @@ impl<'a> Run<'a> {
                 self.note(BROKEN_OFF.into());
             }
         }
-        Ok(self.bus.open().await?)
+        Ok(())
+    }
+
+    /// Whether work is left to be done.
+    fn is_open(&self) -> bool {
+        let load = Load::default();
+        let next = step::next(self.bus.transcript().messages(), &Bounds::default(), &Used::default(), &load);
+        next != Step::Finish
     }
 
     /// Whether the conversation ends with words of the model's that were cut off: servers want somebody to speak after them.
     fn is_broken_off(&mut self) -> bool {
-        let load = Load::default();
-        let is_open = !matches!(
-            step::next(self.bus.transcript().messages(), &Bounds::default(), &Used::default(), &load),
-            Step::Finish
-        );
-        is_open && self.bus.conversation(self.voice.view()).ends_with_answer()
+        self.is_open() && self.bus.conversation(self.voice.view()).ends_with_answer()
     }
 
     /// Frozen blocks lie with the prompt that they were first sent before. What else is new waits for the next one: what was sent
@@ -144,6 +169,14 @@ impl<'a> Run<'a> {
         let (info, parts) = self.drafting(&session, now).prompt(prompt, self.bus.transcript().messages(), news.parts);
         self.bus.add_message(info, parts);
     }
+}
+
+/// What a session is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Work,
+    /// A summary of what was said, and nothing else.
+    Summary,
 }
 
 /// What a run has to write down before it begins.

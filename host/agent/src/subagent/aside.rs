@@ -26,6 +26,7 @@ impl EventSink for Aside {
             | Event::PartUpdated { .. }
             | Event::Retry { .. }
             | Event::Compacted { .. }
+            | Event::Rewound { .. }
             | Event::Switched { .. }
             | Event::Failed { .. }
             | Event::Finished { .. }) => self.pass(event),

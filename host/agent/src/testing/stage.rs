@@ -226,6 +226,11 @@ impl Stage {
         self.with(async |job, ports, _| crate::run::note(job, ports, CancellationToken::new()).await).await.unwrap()
     }
 
+    /// Has a summary written and nothing else.
+    pub(crate) async fn summarise(self) -> Left {
+        self.with(async |job, ports, cancel| crate::run::summarise(job, ports, cancel).await).await.unwrap()
+    }
+
     pub(crate) async fn try_run(self) -> Result<Left, crate::AgentError> {
         self.with(async |job, ports, cancel| run_in(job, ports, Arc::new(Lexical), cancel).await).await
     }
@@ -245,6 +250,7 @@ impl Stage {
             gate: Arc::new(self.gate),
             sink: self.sink.clone(),
             clock: Arc::new(VirtualClock(self.begun)),
+            rewinder: None,
         };
         let mut agent = self.leader;
         agent.steps = self.steps;

@@ -6,7 +6,7 @@ use model::inbox::{Delivery, Inbox, Letter, LetterId, Sender, Waiting};
 use model::message::{Part, WithParts};
 use model::permission::Rule;
 use model::session::{Session, SessionSummary};
-use model::store::{Change, Claim, Store, StoreError};
+use model::store::{Change, Claim, Kin, Store, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -132,7 +132,7 @@ impl Store for Memory {
         let inner = self.inner.lock().unwrap();
         inner.sessions.iter().find(|s| s.id == *id).cloned().ok_or_else(|| StoreError::NoSession(id.clone()))
     }
-    async fn sessions(&self, _: usize) -> Result<Vec<SessionSummary>, StoreError> {
+    async fn sessions(&self, _: Kin, _: usize) -> Result<Vec<SessionSummary>, StoreError> {
         Ok(vec![])
     }
     async fn latest(&self, _: &Path) -> Result<Option<Session>, StoreError> {

@@ -6,7 +6,7 @@ use model::journal::{Entry, EntryId, Image, Journal, JournalError, Seen};
 use model::message::WithParts;
 use model::permission::Rule;
 use model::session::{Session, SessionSummary};
-use model::store::{Change, Claim, Store, StoreError};
+use model::store::{Change, Claim, Kin, Store, StoreError};
 use model::undo::{Disk, DiskError, Look, Recorded, StoredUndo, Told, Undo, UndoId, UndoLedger, UndoState};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -178,7 +178,7 @@ impl Store for FakeLedger {
     async fn session(&self, id: &SessionId) -> Result<Session, StoreError> {
         self.state.lock().unwrap().session.clone().ok_or_else(|| StoreError::NoSession(id.clone()))
     }
-    async fn sessions(&self, _: usize) -> Result<Vec<SessionSummary>, StoreError> {
+    async fn sessions(&self, _: Kin, _: usize) -> Result<Vec<SessionSummary>, StoreError> {
         Ok(vec![])
     }
     async fn latest(&self, _: &Path) -> Result<Option<Session>, StoreError> {

@@ -5,7 +5,7 @@ use crate::config::choice::{self, Context};
 use crate::config::probe;
 use crate::report::Report;
 use crate::wire;
-use model::store::Store;
+use model::store::{Kin, Store};
 use serde::Serialize;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
@@ -70,7 +70,7 @@ async fn findings(ground: &Ground) -> Vec<Finding> {
 async fn ledger(ground: &Ground) -> Result<String, model::store::StoreError> {
     let ledger = Ledger::open(&ground.paths.data)?;
     ledger.try_out().await?;
-    let newest = ledger.sessions(1).await?;
+    let newest = ledger.sessions(Kin::All, 1).await?;
     let state = if newest.is_empty() { "no session yet" } else { "sound" };
     Ok(format!("{} ({state})", ground.paths.data.join("airlock.db").display()))
 }

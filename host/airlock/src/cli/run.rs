@@ -1,30 +1,28 @@
 //! `airlock run`: one task, from its prompt to its result.
 
-use super::session::{diff::Patch, fork, parse_id};
+mod drive;
+mod told;
+
+use super::session::{fork, parse_id};
 use super::{Format, Ground, Permits, cassette, say};
 use crate::config::choice::Choice;
 use crate::config::models::VARIANTS;
 use crate::config::{Origin, Overrides, agents};
-use crate::inputs::{Ask, Desk, Wanted};
+use crate::inputs::Wanted;
 use crate::instructions::Near;
-use crate::json_lines::{JsonLines, lost};
 use crate::minds::ByName;
-use crate::naming::Naming;
-use crate::report::{self, Exit, Report};
+use crate::report::{Exit, Report};
 use crate::skills::{self, Skills};
-use crate::tui::{Eyes, Screen};
 use crate::wire::{self, Rooms};
-use crate::{attach, commands, instructions, review, signals};
+use crate::{attach, commands, instructions};
 use agent::journal::UndoError;
 use agent::{Instruction, Job, Prompt, RunOptions};
 use clap::Args;
+use drive::Laid;
 use model::budget::{Limits, Tokens};
-use model::event::{Ending, EventSink, RunOutcome};
 use model::id::SessionId;
-use model::message::FinishReason;
 use model::permission::Policy;
 use model::profile::Profile;
-use model::provider::Provider;
 use model::session::{Session, SessionTime};
 use model::store::Store;
 use model::wildcard;
@@ -68,6 +66,10 @@ pub struct RunArgs {
     /// Have the answer looked at by an agent that saw nothing of the work; FILE holds the points to check
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     review: Option<String>,
+    /// Try the task up to N times, each time from the same start; the attempt that a reviewer finds best stands, the files of the
+    /// others are taken back. The limits are for all of them together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20), conflicts_with_all = ["fork", "no_reply"])]
+    attempts: Option<u32>,
     /// Store the prompt and ask nobody: the model reads it with the next one
     #[arg(long)]
     no_reply: bool,
@@ -97,6 +99,9 @@ pub struct RunArgs {
     /// A JSON Schema that the answer has to fit
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
+    /// How often the model may try again where its answer does not fit the schema
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(..=10))]
+    schema_retries: u32,
     /// The session's title
     #[arg(long, value_name = "T")]
     title: Option<String>,
@@ -207,7 +212,7 @@ async fn find_session(args: &RunArgs, ground: Ground, rooms: &Rooms) -> Result<(
 }
 
 /// A session whose files stand half before and half after an undo is not worked on.
-async fn whole(session: &Session, rooms: &Rooms) -> Result<(), Report> {
+pub(super) async fn whole(session: &Session, rooms: &Rooms) -> Result<(), Report> {
     match wire::rewinder(rooms.ledger.clone()).half_done(&session.id).await? {
         Some(_) => Err(UndoError::HalfDone(session.id.clone()).into()),
         None => Ok(()),
@@ -251,6 +256,7 @@ async fn start(
         max_output_tokens: args.max_output_tokens,
         temperature: args.temperature,
         schema,
+        schema_retries: Some(args.schema_retries),
         continue_on_deny: ground.config.go_on,
         instructions: told(ground, &skills, &profile, &policy),
         nearby: Some(Arc::new(Near { worktree: ground.place.worktree.clone() })),
@@ -275,12 +281,11 @@ async fn start(
         roster: wire::roster(ground),
         offspring: ground.config.offspring,
     };
-    let asked = Asked { wanted, minds };
-    drive(args, ground, rooms, mind.provider, job, asked).await
+    Laid { args, ground, rooms, provider: mind.provider, minds }.drive(job, wanted).await
 }
 
 /// What holds for all of the session. Skills are told of where the agent can load one.
-fn told(ground: &Ground, skills: &Skills, profile: &Profile, policy: &Policy) -> Vec<Instruction> {
+pub(super) fn told(ground: &Ground, skills: &Skills, profile: &Profile, policy: &Policy) -> Vec<Instruction> {
     let mut all = instructions::read(&ground.paths, &ground.place, &ground.config.inputs.instructions);
     let named = profile.tools.as_ref().is_none_or(|names| names.iter().any(|n| wildcard::matches(n, skills::TOOL)));
     if named && !policy.denies_all(skills::TOOL) {
@@ -290,7 +295,7 @@ fn told(ground: &Ground, skills: &Skills, profile: &Profile, policy: &Policy) ->
 }
 
 /// The agent of a session stays, unless a flag names another one.
-fn profile(ground: &Ground, old: Option<&Session>) -> Result<Profile, Report> {
+pub(super) fn profile(ground: &Ground, old: Option<&Session>) -> Result<Profile, Report> {
     let said = &ground.config.agent;
     let kept = old.filter(|_| !matches!(said.by, Origin::Flag(_))).map(|s| s.agent.as_str());
     Ok(agents::pick(&ground.config.agents, kept.unwrap_or(&said.value))?)
@@ -319,154 +324,4 @@ fn session(args: &RunArgs, ground: &Ground, old: Option<Session>, profile: &Prof
         session.title.clone_from(title);
     }
     session
-}
-
-/// The points of a review; without a file the built-in ones.
-fn checklist(file: &str) -> Result<Option<String>, Report> {
-    if file.is_empty() {
-        return Ok(None);
-    }
-    let bad = |e: std::io::Error| {
-        let what = format!("the checklist {file} cannot be read: {e}");
-        Report::usage(what, "Give a file with the points to check, or --review alone.")
-    };
-    std::fs::read_to_string(file).map(Some).map_err(bad)
-}
-
-/// What a person wants, and where models come from.
-struct Asked {
-    wanted: Wanted,
-    minds: Arc<ByName>,
-}
-
-/// How the run is shown.
-enum Shown {
-    Text(Arc<Screen>),
-    Lines(Arc<JsonLines<std::io::Stdout>>),
-}
-
-async fn drive(
-    args: &RunArgs,
-    ground: &Ground,
-    rooms: &Rooms,
-    provider: Arc<dyn Provider>,
-    mut job: Job,
-    asked: Asked,
-) -> Result<Exit, Report> {
-    let screen = Arc::new(Screen::new(Eyes::look()));
-    let lines = || Arc::new(JsonLines::new(std::io::stdout(), wire::now_ms));
-    let shown = match args.format {
-        Format::Text => Shown::Text(screen.clone()),
-        Format::Json => Shown::Lines(lines()),
-    };
-    let sink: Arc<dyn EventSink> = match &shown {
-        Shown::Text(screen) => screen.clone(),
-        Shown::Lines(lines) => lines.clone(),
-    };
-    let asker = wire::asker(args.permits.yes, &screen, ground);
-    let session = job.session.id.clone();
-    let model = job.session.model.to_string();
-    let Asked { wanted, minds } = asked;
-    let ports = wire::ports(ground, rooms, provider, minds, &job, asker, sink).await?;
-    let cancel = signals::cancel_on_interrupt();
-    let checklist = args.review.as_deref().map(checklist).transpose()?;
-    let is_quiet = args.no_reply || matches!(wanted.ask, Ask::Shell(_));
-    let desk = Desk { ground, ports: &ports, session: &job.session, cancel: &cancel };
-    let composed = desk.compose(wanted).await.map_err(|report| broke_off(&shown, &session, report))?;
-    job.prompt = composed.prompt;
-    let naming = if is_quiet || args.title.is_some() { None } else { Naming::begin(ground, &ports, &job, &cancel) };
-    let reviewed = checklist.filter(|_| !is_quiet).map(|c| (job.clone(), c));
-    let ended = match is_quiet {
-        true => agent::note(job, &ports, cancel.clone()).await.map(|o| RunOutcome { text: composed.printed, ..o }),
-        false => agent::run(job, &ports, cancel.clone()).await,
-    };
-    let ended = match (ended, reviewed) {
-        (Ok(first), Some((job, checklist))) => {
-            let desk = review::Desk { ground, rooms, ports: &ports, checklist };
-            let looked = desk.second_look(job, first, &cancel).await;
-            Ok(looked.map_err(|report| broke_off(&shown, &session, report))?)
-        }
-        (ended, _) => ended,
-    };
-    if let Some(naming) = naming {
-        naming.settle(&rooms.ledger).await;
-    }
-    ports.hooks.settle().await;
-    let outcome = match ended {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            leave_patch(args, rooms, &session).await;
-            return Err(broke_off(&shown, &session, error.into()));
-        }
-    };
-    // What the bounds of the ledger ask for is no part of the run's own success.
-    if let Err(why) = rooms.ledger.keep_tidy(ground.config.storage, wire::now_ms()).await {
-        say(&format!("the ledger was not brought within its bounds: {why}"));
-    }
-    if !matches!(outcome.ending, Ending::Done) {
-        leave_patch(args, rooms, &session).await;
-    }
-    Ok(tell(&shown, &session, &model, &outcome))
-}
-
-/// The run failed: what was changed is not to be looked for. A patch that fails too says so and hides nothing.
-async fn leave_patch(args: &RunArgs, rooms: &Rooms, session: &SessionId) {
-    let Some(file) = &args.on_error_patch else { return };
-    let left = async { Patch::of(rooms.ledger.clone(), session).await?.write_to(file).await };
-    match left.await {
-        Ok(()) => say(&format!("what the session changed is in {}", file.display())),
-        Err(report) => report.print(),
-    }
-}
-
-/// A run that could not go on. Programs get their last lines all the same; the sentence for people is the error's own.
-fn broke_off(shown: &Shown, session: &SessionId, report: Report) -> Report {
-    match shown {
-        Shown::Text(screen) => screen.rest(),
-        Shown::Lines(lines) => lines.broke_off(session, &report.what, report.exit),
-    }
-    report
-}
-
-fn tell(shown: &Shown, session: &SessionId, model: &str, outcome: &RunOutcome) -> Exit {
-    let exit = report::exit_of(outcome);
-    let lost = match shown {
-        Shown::Text(screen) => screen.answer(&outcome.text).err().as_ref().and_then(lost),
-        Shown::Lines(lines) => {
-            if let Ending::Internal(why) = &outcome.ending {
-                lines.internal_error(session, why);
-            }
-            lines.result(session, outcome, exit);
-            lines.lost()
-        }
-    };
-    if let (Some(why), Exit::Well) = (lost, exit) {
-        unwritten(session, &why).print();
-        return Exit::Failed;
-    }
-    if let Some(report) = report::of_ending(&outcome.ending, model) {
-        report.print();
-    } else if let Some(note) = cut_short(outcome.finish) {
-        say(note);
-    }
-    exit
-}
-
-/// An answer that nobody got is no success.
-fn unwritten(session: &SessionId, why: &str) -> Report {
-    let what = format!("the answer could not be written to standard output: {why}");
-    Report::new(Exit::Failed, what, format!("It is in the ledger: `airlock session show {session}`."))
-}
-
-/// What a person should know of an answer that ended well and is not whole.
-fn cut_short(finish: FinishReason) -> Option<&'static str> {
-    match finish {
-        FinishReason::Length => Some("the answer was cut: the limit of output tokens is reached"),
-        FinishReason::ContentFilter => Some("the answer was cut by the provider's content filter"),
-        FinishReason::Stop
-        | FinishReason::ToolCalls
-        | FinishReason::Pause
-        | FinishReason::Error
-        | FinishReason::Unknown => None,
-    }
 }

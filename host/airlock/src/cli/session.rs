@@ -1,5 +1,6 @@
 //! `airlock session …`: look at sessions, take work back, copy, export, import and delete them.
 
+mod compact;
 pub mod diff;
 pub mod fork;
 mod import;
@@ -12,7 +13,7 @@ use clap::{Args, Subcommand};
 use model::id::SessionId;
 use model::message::{Message, Part, PartBody, WithParts};
 use model::session::{Session, SessionSummary};
-use model::store::Store;
+use model::store::{Kin, Store};
 use model::tool_state::ToolState;
 use serde_json::json;
 use std::fmt::Write;
@@ -36,6 +37,8 @@ pub enum SessionCommand {
     Redo(undo::RedoArgs),
     /// Show what a session changed, as a patch
     Diff(diff::DiffArgs),
+    /// Replace what was said so far by a summary; the ledger keeps all of it
+    Compact(compact::CompactArgs),
     /// Copy a session, whole or up to a message
     Fork(fork::ForkArgs),
     /// Print a whole session as JSON
@@ -59,6 +62,9 @@ pub struct ListArgs {
     /// How many at most
     #[arg(long, default_value_t = LIST)]
     limit: usize,
+    /// Also those that came of others: of sub-agents, reviewers and attempts that do not stand
+    #[arg(long)]
+    all: bool,
     /// Text for people or JSON for programs
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -78,6 +84,7 @@ pub async fn main(command: &SessionCommand) -> Result<(), Report> {
         SessionCommand::Show(args) => show(args).await,
         SessionCommand::Undo(args) => undo::undo(args).await,
         SessionCommand::Redo(args) => undo::redo(args).await,
+        SessionCommand::Compact(args) => compact::main(args).await,
         SessionCommand::Diff(args) => diff::main(args).await,
         SessionCommand::Fork(args) => fork::main(args).await,
         SessionCommand::Import(args) => import::main(args).await,
@@ -117,7 +124,8 @@ pub fn parse_id(text: &str) -> Result<SessionId, Report> {
 }
 
 async fn list(args: &ListArgs) -> Result<(), Report> {
-    let sessions = ledger().await?.sessions(args.limit).await?;
+    let kin = if args.all { Kin::All } else { Kin::Roots };
+    let sessions = ledger().await?.sessions(kin, args.limit).await?;
     match args.format {
         Format::Json => sessions.iter().try_for_each(print_json),
         Format::Text => print_foreign(&columns(&sessions.iter().map(row).collect::<Vec<_>>())),

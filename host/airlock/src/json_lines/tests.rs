@@ -174,7 +174,7 @@ fn the_result_tells_all_that_scripts_ask_for() {
     };
     let told = |outcome: &RunOutcome| -> Value {
         let mut buffer = Vec::new();
-        JsonLines::new(&mut buffer, || 7).result(&SessionId::new(), outcome, Exit::Denied);
+        JsonLines::new(&mut buffer, || 7).result(&SessionId::new(), outcome, &[], Exit::Denied);
         serde_json::from_slice(&buffer).unwrap()
     };
     let line = told(&outcome);

@@ -215,6 +215,11 @@ impl EventSink for Screen {
             Event::Compacted { before, after, .. } => {
                 self.line(&format!("the conversation was summarised: about {before} tokens became {after}"));
             }
+            Event::Rewound { messages, files, .. } => {
+                self.line(&format!(
+                    "the model went back: {messages} messages left the talk, {files} changes were taken back"
+                ));
+            }
             Event::Switched { from, to, error, .. } => {
                 self.line(&format!("{from} failed: {}; going on with {to}", clean(&error.message)));
             }

@@ -83,6 +83,9 @@ fn as_json(event: &Event) -> Option<Value> {
         Event::Compacted { session, before, after } => {
             json!({ "type": "compacted", "sessionID": session, "before": before, "after": after })
         }
+        Event::Rewound { session, messages, files } => {
+            json!({ "type": "rewound", "sessionID": session, "messages": messages, "files": files })
+        }
         Event::Switched { session, from, to, error } => json!({
             "type": "switched", "sessionID": session, "from": from.to_string(), "to": to.to_string(), "error": error.message,
         }),

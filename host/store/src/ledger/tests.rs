@@ -113,7 +113,8 @@ async fn the_newest_session_of_a_folder_is_the_one_written_last() {
     ledger.apply(all.to_vec()).await.unwrap();
     assert_eq!(ledger.latest(Path::new("/w")).await.unwrap().map(|s| s.id), Some(new.id.clone()));
     assert_eq!(ledger.latest(Path::new("/y")).await.unwrap(), None);
-    let listed: Vec<SessionId> = ledger.sessions(2).await.unwrap().into_iter().map(|s| s.info.id).collect();
+    let listed: Vec<SessionId> =
+        ledger.sessions(model::store::Kin::All, 2).await.unwrap().into_iter().map(|s| s.info.id).collect();
     assert_eq!(listed, [other.id, new.id]);
 }
 

@@ -47,7 +47,8 @@ async fn an_old_ledger_keeps_all_that_was_in_it() {
     drop(v1(&dir.path().join("airlock.db")));
     let ledger = Ledger::open(dir.path()).unwrap();
     // By the time of the last change, as version 1 sorted them.
-    let listed: Vec<String> = ledger.sessions(9).await.unwrap().into_iter().map(|s| s.info.title).collect();
+    let listed: Vec<String> =
+        ledger.sessions(model::store::Kin::All, 9).await.unwrap().into_iter().map(|s| s.info.title).collect();
     assert_eq!(listed, ["first", "second"]);
     assert_eq!(ledger.latest(Path::new("/w")).await.unwrap().unwrap().title, "first");
     let first = SessionId::parse("ses_1").unwrap();

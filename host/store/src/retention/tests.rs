@@ -32,7 +32,7 @@ async fn old_sessions_go_and_the_newest_stay_whatever_the_clock_says() {
     assert_eq!(ledger.tidy(bounds, 40 * DAY_MS).await.unwrap().sessions, 4);
     drop(held);
     assert_eq!(ledger.tidy(bounds, 40 * DAY_MS).await.unwrap().sessions, 1);
-    let left = ledger.sessions(99).await.unwrap();
+    let left = ledger.sessions(model::store::Kin::All, 99).await.unwrap();
     assert_eq!(left.iter().rev().map(|s| s.info.id.clone()).collect::<Vec<_>>(), ids[5..]);
     let few = Retention { max_sessions: Some(3), ..ALL };
     assert_eq!(ledger.tidy(few, 0).await.unwrap().sessions, 7);

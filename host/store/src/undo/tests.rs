@@ -9,7 +9,7 @@ fn undo(entries: Vec<EntryId>, messages: Vec<MessageId>, note: Option<MessageId>
     let step = Step::Put { path: "/w/a".into(), from: Image::Absent, to: Image::Folder, shared: false };
     let target = Target::Since { message: messages[0].clone() };
     let steps = vec![step.clone(), step];
-    Undo { target, reach: Reach::Both, steps, entries, messages, note, remarks: vec![], time: 1 }
+    Undo { target, reach: Reach::Both, steps, entries, messages, note, letter: None, remarks: vec![], time: 1 }
 }
 
 #[tokio::test]

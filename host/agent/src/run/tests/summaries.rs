@@ -247,3 +247,49 @@ async fn a_session_of_many_steps_is_sent_with_what_was_written_before() {
     }
     assert!(left.history.iter().all(|m| !matches!(&m.info, Message::Assistant(i) if i.summary)));
 }
+
+/// Asked for by a person: one request, no step, and the next prompt finds the summary.
+#[tokio::test(start_paused = true)]
+async fn a_person_may_ask_for_a_summary() {
+    let left = small(0, vec![read(1, 100), answers("the bug is in line 3")]).run().await;
+    let left = Stage::resumed(&left, vec![answers("SUM of it")]).summarise().await;
+    assert_eq!((left.outcome.ending.clone(), left.outcome.steps), (Ending::Done, 0));
+    assert!(left.sink.events().iter().any(|(_, e)| matches!(e, Event::Compacted { .. })));
+    let mut next = Stage::resumed(&left, vec![answers("done")]);
+    next.prompt = "and now?".into();
+    let left = next.run().await;
+    let requests = left.provider.requests();
+    assert_eq!(requests.len(), 1);
+    let after = sent(&requests[0]);
+    assert!(
+        after.contains("SUM of it") && after.contains("and now?") && !after.contains("Go on with the work"),
+        "{after}"
+    );
+    left.assert_closed();
+}
+
+/// Nothing is lost of work that was cut off: the run that comes next goes on with it.
+#[tokio::test(start_paused = true)]
+async fn a_summary_of_open_work_leaves_it_open() {
+    let cut = small(0, vec![read(1, 100), Reply::Refuse(failure(FailureKind::Auth, false))]).run().await;
+    let left = Stage::resumed(&cut, vec![answers("SUM")]).summarise().await;
+    assert_eq!(left.outcome.ending, Ending::Done);
+    let mut next = Stage::resumed(&left, vec![answers("done")]);
+    next.prompt = String::new();
+    let left = next.run().await;
+    let after = sent(&left.provider.requests()[0]);
+    assert!(after.contains("SUM") && after.contains("find the bug in parse.rs"), "{after}");
+    assert_eq!(left.outcome.text, "done");
+}
+
+/// A summary of nothing, or one that fails, changes nothing.
+#[tokio::test(start_paused = true)]
+async fn an_empty_summary_is_none() {
+    let left = small(0, vec![answers("one")]).run().await;
+    let left = Stage::resumed(&left, vec![answers(""), answers(" "), answers("")]).summarise().await;
+    assert!(matches!(left.outcome.ending, Ending::Failed(_)), "{:?}", left.outcome.ending);
+    let mut next = Stage::resumed(&left, vec![answers("done")]);
+    next.prompt = "more".into();
+    let after = sent(&next.run().await.provider.requests()[0]);
+    assert!(after.contains("one") && after.contains("more"), "{after}");
+}

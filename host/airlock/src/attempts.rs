@@ -1,0 +1,240 @@
+//! `--attempts`: one task, tried several times from the same start in the same workspace. Each attempt is a session of its own; a reviewer
+//! gives it a score, its files are taken back, and the best one is put back at the end. How budgets are shared and which one is best is
+//! decided in `agent::attempts`.
+
+use crate::cli::session::fork::fork;
+use crate::cli::{Ground, say};
+use crate::report::{self, Report};
+use crate::review::{self, with_costs_of};
+use crate::wire::{self, Rooms};
+use agent::attempts::{Tried, best, share};
+use agent::journal::{Rewinder, UndoError};
+use agent::{Job, Ports};
+use model::budget::{Limits, Used};
+use model::event::{Ending, EventSink, RunOutcome};
+use model::id::SessionId;
+use model::permission::Asker;
+use model::session::Session;
+use model::store::{Change, Store};
+use model::undo::{Reach, Target};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What the attempts are made with.
+pub struct Trials<'a> {
+    pub ground: &'a Ground,
+    pub rooms: &'a Rooms,
+    /// Of the first attempt; the others are wired anew, so that none inherits what a gate remembers.
+    pub ports: &'a Ports,
+    pub asker: &'a Arc<dyn Asker>,
+    pub sink: Arc<dyn EventSink>,
+    /// The person's own points to check.
+    pub checklist: Option<String>,
+    pub cancel: &'a CancellationToken,
+    /// At most so many.
+    pub most: u32,
+}
+
+/// One attempt, as it is told of.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    pub session: SessionId,
+    pub outcome: RunOutcome,
+    pub score: Option<u8>,
+    pub problems: Vec<String>,
+    pub stands: bool,
+    /// Messages that its session began with.
+    before: usize,
+    /// Whether its files lie in the journal, ready to be put back.
+    is_taken_back: bool,
+}
+
+impl Trial {
+    fn tried(&self) -> Tried {
+        let ended_well = self.outcome.ending == Ending::Done;
+        Tried { ended_well, score: self.score, problems: self.problems.len() }
+    }
+
+    /// As programs read it.
+    #[must_use]
+    pub fn as_json(&self) -> Value {
+        json!({
+            "sessionID": self.session, "exit": report::exit_of(&self.outcome).code(), "score": self.score,
+            "problems": self.problems, "stands": self.stands,
+        })
+    }
+}
+
+impl Trials<'_> {
+    /// Tries until an attempt is without a fault, the attempts are used up, or what they may use together is.
+    ///
+    /// # Errors
+    /// A ledger that fails; work that cannot be put back.
+    pub async fn run(&self, job: Job) -> Result<(SessionId, Vec<Trial>, RunOutcome), Report> {
+        let (begun, mut used) = (Instant::now(), Used::default());
+        let (mut all, mut total): (Vec<Trial>, Option<RunOutcome>) = (vec![], None);
+        let mut stuck = false;
+        for number in 0..self.most {
+            used.wall = begun.elapsed();
+            let limits = match share(&job.limits, &used, self.most - number) {
+                Err(_) if !all.is_empty() => break,
+                shared => shared.unwrap_or_else(|_| job.limits.clone()),
+            };
+            if let Some(last) = all.last_mut()
+                && !self.clear_away(last).await
+            {
+                stuck = true;
+                break;
+            }
+            let (trial, spent) = self.attempt(&job, number, limits).await?;
+            add(&mut used, &spent);
+            total = Some(total.map_or(spent.clone(), |so_far| with_costs_of(spent.clone(), &so_far)));
+            say(&told(number, self.most, &trial));
+            all.push(trial);
+            if self.cancel.is_cancelled() || all.last().is_some_and(|t| t.tried().is_flawless()) {
+                break;
+            }
+        }
+        let chosen = self.choose(&mut all, stuck).await?;
+        self.adopt(&all, chosen).await?;
+        all[chosen].stands = true;
+        say(&format!("attempt {} stands: {}", chosen + 1, all[chosen].session));
+        let own = all[chosen].outcome.clone();
+        let outcome = match total {
+            Some(total) => RunOutcome { cost: total.cost, tokens: total.tokens, steps: total.steps, ..own },
+            None => own,
+        };
+        Ok((all[chosen].session.clone(), all, outcome))
+    }
+
+    /// Runs one attempt and has it looked at. With what both used.
+    async fn attempt(&self, job: &Job, number: u32, limits: Limits) -> Result<(Trial, RunOutcome), Report> {
+        let mut job = Job { session: self.session_for(job, number).await?, limits, ..job.clone() };
+        let session = job.session.id.clone();
+        let before = if job.is_new { 0 } else { self.rooms.ledger.history(&session).await?.len() };
+        let own;
+        let ports = match number {
+            0 => self.ports,
+            _ => {
+                own = self.wired(&job).await?;
+                &own
+            }
+        };
+        let outcome = agent::run(job.clone(), ports, self.cancel.clone()).await?;
+        let mut trial = Trial {
+            session,
+            outcome: outcome.clone(),
+            score: None,
+            problems: vec![],
+            stands: false,
+            before,
+            is_taken_back: false,
+        };
+        if outcome.ending != Ending::Done || self.cancel.is_cancelled() {
+            return Ok((trial, outcome));
+        }
+        let desk = review::Desk { ground: self.ground, rooms: self.rooms, ports, checklist: self.checklist.clone() };
+        job.is_new = false;
+        let (verdict, looked) = desk.compare(&job, &outcome.text, self.cancel).await?;
+        if let Some(verdict) = verdict {
+            (trial.score, trial.problems) = (verdict.score, verdict.problems);
+        }
+        Ok((trial, with_costs_of(outcome, &looked)))
+    }
+
+    /// The session of an attempt: the job's own or a new one; where the talk goes on, a copy each, so that the start stays what it was.
+    async fn session_for(&self, job: &Job, number: u32) -> Result<Session, Report> {
+        if !job.is_new {
+            let copy = fork(&self.rooms.ledger, &job.session, None).await?;
+            return Ok(copy);
+        }
+        let id = if number == 0 { job.session.id.clone() } else { SessionId::new() };
+        Ok(Session { id, ..job.session.clone() })
+    }
+
+    async fn wired(&self, job: &Job) -> Result<Ports, Report> {
+        let (provider, minds) = (self.ports.provider.clone(), self.ports.minds.clone());
+        wire::ports(self.ground, self.rooms, provider, minds, job, self.asker.clone(), self.sink.clone()).await
+    }
+
+    fn rewinder(&self) -> Rewinder {
+        wire::rewinder(self.rooms.ledger.clone())
+    }
+
+    /// Takes the files of an attempt back. False where that cannot be done: then it has to stand, and nothing is tried on top of it.
+    async fn clear_away(&self, trial: &mut Trial) -> bool {
+        let taken = self.take_back(trial).await;
+        trial.is_taken_back = matches!(taken, Ok(true));
+        match taken {
+            Ok(_) => true,
+            Err(why) => {
+                say(&format!("the files of {} cannot be taken back, so it stands: {why}", trial.session));
+                false
+            }
+        }
+    }
+
+    /// False = there was nothing to take back.
+    async fn take_back(&self, trial: &Trial) -> Result<bool, UndoError> {
+        let history = self.rooms.ledger.history(&trial.session).await?;
+        let Some(first) = history.get(trial.before) else { return Ok(false) };
+        let target = Target::Since { message: first.info.id().clone() };
+        match self.rewinder().undo(&trial.session, Some(target), Reach::Files).await {
+            Ok(done) => {
+                done.undo.remarks.iter().for_each(|remark| say(&format!("not taken back: {remark}")));
+                Ok(true)
+            }
+            Err(UndoError::NothingToUndo(_)) => Ok(false),
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Which one stands, with its files in place. One that was cut off by the person stands where it is.
+    async fn choose(&self, all: &mut [Trial], stuck: bool) -> Result<usize, Report> {
+        let last = all.len().saturating_sub(1);
+        let tried: Vec<Tried> = all.iter().map(Trial::tried).collect();
+        let chosen = best(&tried).filter(|_| !stuck && !self.cancel.is_cancelled()).unwrap_or(last);
+        if chosen == last || !self.clear_away(&mut all[last]).await {
+            return Ok(last);
+        }
+        if std::mem::take(&mut all[chosen].is_taken_back) {
+            self.rewinder().redo(&all[chosen].session, Reach::Files).await?;
+        }
+        Ok(chosen)
+    }
+
+    /// The others go below the one that stands, which is then the newest of its folder.
+    async fn adopt(&self, all: &[Trial], chosen: usize) -> Result<(), Report> {
+        let ledger = &self.rooms.ledger;
+        let mut changes = vec![];
+        for (at, trial) in all.iter().enumerate().filter(|(at, _)| *at != chosen) {
+            let mut session = ledger.session(&trial.session).await?;
+            session.parent_id = Some(all[chosen].session.clone());
+            session.title = format!("{} (attempt {})", session.title, at + 1);
+            changes.push(Change::Session(session));
+        }
+        changes.push(Change::Session(ledger.session(&all[chosen].session).await?));
+        Ok(ledger.apply(changes).await?)
+    }
+}
+
+fn add(used: &mut Used, spent: &RunOutcome) {
+    let tokens = spent.tokens;
+    used.steps = used.steps.saturating_add(spent.steps);
+    used.cost_usd += spent.cost;
+    used.tokens = used.tokens.saturating_add(tokens.total());
+    used.output_tokens = used.output_tokens.saturating_add(tokens.output).saturating_add(tokens.reasoning);
+    used.output_bytes = used.output_bytes.saturating_add(spent.text.len() as u64);
+}
+
+fn told(number: u32, most: u32, trial: &Trial) -> String {
+    let how = match (&trial.outcome.ending, trial.score) {
+        (Ending::Done, Some(score)) => format!("score {score}, {} problems", trial.problems.len()),
+        (Ending::Done, None) => "not reviewed".to_owned(),
+        _ => "came to no good end".to_owned(),
+    };
+    let problems: String = trial.problems.iter().map(|p| format!("\n- {}", p.trim())).collect();
+    format!("attempt {} of {most} ({}): {how}{problems}", number + 1, trial.session)
+}
