@@ -1,7 +1,5 @@
 //! Field reports of the loop: the development cases of area B, each a scripted run of the built binary. The mock tools of the cases are
 //! translated to the bundled ones: what counts is whether their calls and results are equal, not what they do.
-//!
-//! Not here: B7 (a message sent while a run works) is held with the inbox, in `agent/run/tests/letters`.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -14,7 +12,7 @@ fn the_loop() {
     for case in area("B") {
         let id = case["id"].as_str().unwrap_or("?");
         match id {
-            "B7a" | "B7b" => {}
+            "B7a" | "B7b" => report.add(id, spoken_to(&case)),
             "B9" => report.add(id, killed(&case)),
             "B11" => report.add(id, two_prompts(&case)),
             _ => report.add(id, scenario(&case)),
@@ -127,4 +125,41 @@ fn two_prompts(case: &Value) -> Result<(), String> {
     let requests = server.finish().len();
     let fits = json!(texts) == case["expect"]["texts"] && json!(requests) == case["expect"]["provider_requests"];
     if fits { Ok(()) } else { Err(format!("{texts:?} in {requests} requests")) }
+}
+
+/// A second message while a call runs, handed over by another process; in one of the cases the run is interrupted before it is heard,
+/// and the next run hears it.
+fn spoken_to(case: &Value) -> Result<(), String> {
+    let server = ModelServer::start(script(case));
+    let home = Home::with_model(&server.base_url());
+    let mut child = home.command(&["run", "--format", "json", "--yes", "A"]).spawn().expect("the binary starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+    let first: Value = serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON");
+    let session = first["sessionID"].as_str().ok_or("no session")?.to_owned();
+    let actions = case["actions"].as_array().into_iter().flatten().skip(1);
+    let mut at = 0;
+    for action in actions {
+        let then = action["at_ms"].as_u64().unwrap_or(0);
+        std::thread::sleep(std::time::Duration::from_millis(then - at));
+        at = then;
+        match action["do"].as_str() {
+            Some("prompt") => {
+                let text = action["text"].as_str().unwrap_or_default();
+                let _ = home.airlock(&["session", "send", &session, text]).exits(0);
+            }
+            // SAFETY: sends a signal to a child of this process; no memory is touched.
+            Some("abort") => drop(unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) }),
+            other => return Err(format!("nobody knows how to do {other:?}")),
+        }
+    }
+    let _ = lines.by_ref().map_while(Result::ok).count();
+    if child.wait().expect("its end").code() == Some(130) {
+        let _ = home.run(&["--yes", "--session", &session]).exits(0);
+    }
+    let last = server.finish().pop().ok_or("no request")?;
+    let said = last.messages().into_iter().filter(|m| m["role"] == "user").map(|m| m["content"].clone());
+    let said: Vec<String> = said.map(|c| c.as_str().map_or_else(|| c.to_string(), str::to_owned)).collect();
+    let wanted = case["expect"]["user_texts_seen_by_model_in_order"].as_array().cloned().unwrap_or_default();
+    let seen: Vec<Value> = said.iter().filter(|s| wanted.contains(&json!(s))).map(|s| json!(s)).collect();
+    if seen == wanted { Ok(()) } else { Err(format!("the model was told {said:?}")) }
 }

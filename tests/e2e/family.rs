@@ -31,12 +31,6 @@ fn halves(text: &str) -> (Vec<u8>, Vec<u8>) {
     (body, rest)
 }
 
-/// Begins at once and ends after a while.
-fn slow(text: &str) -> Reply {
-    let (begin, rest) = halves(text);
-    Reply::sse(begin).then(Duration::from_millis(2000), rest)
-}
-
 /// Begins and never ends.
 fn endless(text: &str) -> Reply {
     Reply::sse(halves(text).0).ends(End::Hang)
@@ -100,54 +94,101 @@ fn assert_closed(home: &Home) {
     }
 }
 
-/// One piece of work from its plan to its answer: the planner may write its plan and nothing else; the person approves it; the
-/// builder has two agents look at the same time; a second process steers; the answer has a shape.
-/// (Undo of one agent's work and a compaction on the way belong here, too.)
+/// As it is, but the second half of it comes after a while.
+fn in_two_halves(reply: &Reply) -> Reply {
+    let mut body = reply.body();
+    let rest = body.split_off(body.len() / 2);
+    Reply::sse(body).then(Duration::from_millis(2500), rest)
+}
+
+fn write(id: &'static str, path: &str, content: &str) -> (&'static str, &'static str, Value) {
+    (id, "write", json!({"filePath": path, "content": content}))
+}
+
+/// What the model says at each place of the story.
+fn story(messages: &[Value]) -> Reply {
+    let all = json!(messages).to_string();
+    let tells = |words: &str| all.contains(words);
+    let (work, results) = (about(messages), results(messages));
+    if tells("The conversation:") {
+        return Reply::text("SUMMARY: both agents have written their files.");
+    }
+    if work.contains("Write") {
+        let file = if work.contains("Write a") { "a.txt" } else { "b.txt" };
+        return if results == 0 {
+            in_two_halves(&Reply::calls(&[write("w", file, "x")]))
+        } else {
+            Reply::text("Written.")
+        };
+    }
+    match (tells("SUMMARY"), results) {
+        // The plan: the planner may write it, and nothing else.
+        (false, 0) => Reply::calls(&[
+            write("p1", "hello.txt", "too early"),
+            write("p2", ".airlock/plans/greeting.md", "1. Write hello.txt"),
+        ]),
+        (false, 2) => Reply::calls(&[("p3", "plan_exit", json!({}))]),
+        // Two agents at one time; with this answer the window is as good as full.
+        (false, 3) => {
+            Reply::calls(&[task("t1", "general", "Write a."), task("t2", "general", "Write b.")]).used(170_000)
+        }
+        // After the summary, a step in which somebody has time to say something.
+        (true, 0) if !tells("took back") => {
+            in_two_halves(&Reply::calls(&[("r1", "read", json!({"filePath": ".airlock/plans/greeting.md"}))]))
+        }
+        (true, 1) => {
+            let word = if tells("In French") { "Bonjour" } else { "Hello" };
+            Reply::calls(&[write("w1", "hello.txt", word)])
+        }
+        (true, 2) if !tells("took back") => Reply::text("The greeting is written."),
+        // The second run.
+        _ => Reply::text("{\"greeting\": \"Bonjour\"}"),
+    }
+}
+
+/// One piece of work from its plan to its answer, as a person lives through it: plan → build → sub-agents in parallel → compaction →
+/// steer → undo of one sub-agent's work → structured answer.
 #[test]
 fn from_a_plan_to_a_structured_answer() {
-    let server = ModelServer::start([])
-        .by(|messages| {
-            if about(messages).contains("Look for") {
-                return slow("There is none.");
-            }
-            match (results(messages), messages.last().is_some_and(|m| m.to_string().contains("In French"))) {
-                (0, _) => Reply::calls(&[
-                    ("p1", "write", json!({"filePath": "hello.txt", "content": "too early"})),
-                    ("p2", "write", json!({"filePath": ".airlock/plans/greeting.md", "content": "1. Write hello.txt"})),
-                ]),
-                (2, _) => Reply::calls(&[("p3", "plan_exit", json!({}))]),
-                (3, _) => Reply::calls(&[
-                    task("t1", "explore", "Look for greetings."),
-                    task("t2", "explore", "Look for tests."),
-                ]),
-                (5, true) => Reply::calls(&[("w1", "write", json!({"filePath": "hello.txt", "content": "Bonjour"}))]),
-                (5, false) => Reply::calls(&[("w1", "write", json!({"filePath": "hello.txt", "content": "Hello"}))]),
-                _ => Reply::text("{\"greeting\": \"Bonjour\"}"),
-            }
-        })
-        .many_conversations();
+    let server = ModelServer::start([]).by(story).many_conversations();
     let home = Home::with_model(&server.base_url());
     let config = support::home::model_config(&server.base_url());
     home.config(&format!("{config}\n[permission]\nedit = \"allow\"\n"));
     home.file("schema.json", json!({"type": "object", "required": ["greeting"]}).to_string());
-    let args = ["--agent", "plan", "--allow", "plan_exit", "--schema", "schema.json", "Add a greeting."];
-    let mut run = Live::start(&home, &args);
-    let child = run.until("child").expect("a child at work");
-    assert_eq!(child["agent"], "explore");
+
+    // The planner plans, the person approves, the builder has two agents work at the same time.
+    let mut run = Live::start(&home, &["--agent", "plan", "--allow", "plan_exit", "--title", "t", "Add a greeting."]);
+    let _ = run.until("child").expect("a child at work");
     let session = run.seen[0]["sessionID"].as_str().expect("a session").to_owned();
-    assert_ne!(child["sessionID"], session.as_str(), "in a session of its own");
+    // Their results fill the window: what was said is summarised, and the work goes on.
+    let _ = run.until("compacted").expect("a summary");
     let told = home.airlock(&["session", "send", &session, "In French, please."]).exits(0);
     assert!(told.stdout.contains("takes it at its next step"), "{}", told.stdout);
-    let (result, code) = run.end();
-    assert_eq!((code, &result["text"]), (Some(0), &json!("{\"greeting\": \"Bonjour\"}")), "{result}");
-    assert_eq!(home.read("hello.txt"), b"Bonjour");
+    let (children, (result, code)) = (run.children(), run.end());
+    assert_eq!((code, &result["text"]), (Some(0), &json!("The greeting is written.")), "{result}");
+    assert_eq!(
+        (home.read("hello.txt"), home.read("a.txt"), home.read("b.txt")),
+        (b"Bonjour".into(), b"x".into(), b"x".into())
+    );
     assert_eq!(home.read(".airlock/plans/greeting.md"), b"1. Write hello.txt");
+
+    // What one of the agents did was not wanted.
+    let writer_of_b =
+        children.iter().find(|(_, file)| file == "b.txt").map(|(id, _)| id.clone()).expect("who wrote b.txt");
+    let _ = home.airlock(&["session", "undo", &session, "--child", &writer_of_b]).exits(0);
+    assert_eq!((home.work().join("a.txt").exists(), home.work().join("b.txt").exists()), (true, false));
+
+    // The session goes on, knows of it, and answers in the shape that is wanted.
+    let answer = home.run(&["--session", &session, "--schema", "schema.json", "Which greeting is it?"]).exits(0);
+    assert_eq!(answer.result()["text"], "{\"greeting\": \"Bonjour\"}");
     let requests = server.finish();
     let early = requests.iter().find_map(|r| r.result("p1")).unwrap_or_default();
     assert!(early.contains("Not permitted"), "the planner edits nothing: {early}");
-    let looks: Vec<Instant> =
-        requests.iter().filter(|r| about(&r.messages()).contains("Look for")).map(|r| r.at).collect();
-    assert!(looks.len() == 2 && looks[1] - looks[0] < Duration::from_millis(1000), "side by side: {looks:?}");
+    let works = requests.iter().filter(|r| about(&r.messages()).starts_with("\"Write") && results(&r.messages()) == 0);
+    let begun: Vec<Instant> = works.map(|r| r.at).collect();
+    assert!(begun.len() == 2 && begun[1] - begun[0] < Duration::from_millis(1000), "side by side: {begun:?}");
+    let last = json!(requests.last().expect("a request").messages()).to_string();
+    assert!(last.contains("took back") && last.contains("b.txt"), "{last}");
     assert_closed(&home);
 }
 
@@ -162,24 +203,62 @@ fn place(messages: &[Value]) -> Reply {
     }
 }
 
-/// Killed at any time, a run with sub-agents resumes to the same end, and leaves no session open.
+/// Two agents that each leave a mark, two writes at one time, a summary in the middle. What was interrupted is done again, as a
+/// model would do it; a mark never is.
+fn long_work(messages: &[Value]) -> Reply {
+    let all = json!(messages).to_string();
+    let slowly = |r: Reply| r.cut(vec![200; 64], Duration::from_millis(3));
+    if all.contains("The conversation:") {
+        return slowly(Reply::text("SUMMARY: two agents have left their marks."));
+    }
+    let work = about(messages);
+    if work.contains("Mark") {
+        let line = format!("echo ran >> {}.txt", if work.contains("one") { "one" } else { "two" });
+        return match results(messages) {
+            0 => slowly(Reply::calls(&[("m", "bash", json!({"command": line}))])),
+            _ => Reply::text("Marked."),
+        };
+    }
+    let writes =
+        |ids: [&'static str; 2]| slowly(Reply::calls(&[write(ids[0], "p.txt", "p"), write(ids[1], "q.txt", "q")]));
+    let newest = messages.iter().rev().take_while(|m| m["role"] == "tool");
+    let was_cut_off = newest.map(Value::to_string).any(|m| m.contains("interrupted"));
+    let tries = ["w1", "w3", "w5", "w7"].iter().filter(|id| all.contains(&format!("\"{id}\""))).count();
+    match (all.contains("SUMMARY") || results(messages) > 0, tries) {
+        (false, _) => {
+            let tasks = [task("t1", "general", "Mark one."), task("t2", "general", "Mark two.")];
+            slowly(Reply::calls(&tasks).used(170_000))
+        }
+        (true, 0) => writes(["w1", "w2"]),
+        (true, 1 | 2) if was_cut_off => writes([["w3", "w4"], ["w5", "w6"]][tries - 1]),
+        _ => slowly(Reply::text("All done.")),
+    }
+}
+
+/// Killed after any event, a run with sub-agents, writes side by side and a summary resumes to the same end: the same files, the same
+/// answer, nothing done twice, no session left open.
 #[test]
 fn a_killed_family_resumes_to_the_same_end() {
-    for events in 1..40 {
-        let server = ModelServer::start([]).by(place).many_conversations();
+    for events in 1..60 {
+        let server = ModelServer::start([]).by(long_work).many_conversations();
         let home = Home::with_model(&server.base_url());
-        home.file("a.txt", "alpha\n");
-        let mut run = Live::start(&home, &["Work."]);
+        let mut run = Live::start(&home, &["--yes", "Work."]);
         let ended = !(0..events).all(|_| run.until_any());
         let _ = run.child.kill();
         let _ = run.child.wait();
         if ended {
-            assert!(events > 8, "the run printed only {events} lines");
+            assert!(events > 14, "the run printed only {events} lines");
+            assert!(run.seen.iter().any(|l| l["type"] == "compacted"), "no summary was written");
             return;
         }
         let session = run.seen[0]["sessionID"].as_str().expect("a session").to_owned();
-        let resumed = home.run(&["--session", &session]).exits(0);
+        let resumed = home.run(&["--yes", "--session", &session]).exits(0);
         assert_eq!(resumed.result()["text"], "All done.", "after {events} events");
+        assert_eq!((home.read("p.txt"), home.read("q.txt")), (b"p".into(), b"q".into()), "after {events} events");
+        for mark in ["one.txt", "two.txt"] {
+            let marks = std::fs::read_to_string(home.work().join(mark)).unwrap_or_default();
+            assert!(marks.lines().count() <= 1, "after {events} events {mark} was marked twice");
+        }
         assert_closed(&home);
         server.finish();
     }
@@ -187,6 +266,13 @@ fn a_killed_family_resumes_to_the_same_end() {
 }
 
 impl Live {
+    /// Children that have written something, with the file.
+    fn children(&self) -> Vec<(String, String)> {
+        let written = self.seen.iter().filter(|l| l["type"] == "child" && l["event"]["part"]["tool"] == "write");
+        let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+        written.map(|l| (text(&l["sessionID"]), text(&l["event"]["part"]["state"]["input"]["filePath"]))).collect()
+    }
+
     fn until_any(&mut self) -> bool {
         let Some(Ok(line)) = self.lines.next() else { return false };
         self.seen.push(serde_json::from_str(&line).expect("JSON"));
@@ -327,4 +413,27 @@ fn agents_are_files_and_a_broken_one_spoils_nothing() {
     assert_eq!((&reviewer["mode"], &reviewer["tools"]), (&json!("subagent"), &json!(["read", "grep"])));
     assert!(reviewer["source"].as_str().is_some_and(|s| s.ends_with(".claude/agents/reviewer.md")), "{reviewer}");
     assert_eq!(agents[0]["source"], "built in");
+}
+
+/// Two hundred agents at one time, each in a session of its own, and all of them in 200 MB.
+#[test]
+fn two_hundred_agents_at_one_time_fit_into_little_memory() {
+    let server = ModelServer::start([])
+        .by(|messages| match (about(messages).contains("Look"), results(messages)) {
+            (true, _) => in_two_halves(&Reply::text("Nothing.")),
+            (false, 0) => {
+                let ids: Vec<String> = (0..200).map(|n| format!("t{n}")).collect();
+                let input = json!({"description": "look", "prompt": "Look.", "subagent_type": "explore"});
+                Reply::calls(&ids.iter().map(|id| (id.as_str(), "task", input.clone())).collect::<Vec<_>>())
+            }
+            (false, n) => Reply::text(&format!("{n} have looked.")),
+        })
+        .many_conversations();
+    let home = Home::new();
+    let config = support::home::model_config(&server.base_url());
+    home.config(&format!("{config}\n[limits]\nchildren_at_once = 200\n"));
+    let run = home.run(&["Work."]).exits(0);
+    assert_eq!(run.result()["text"], "200 have looked.");
+    assert_eq!(server.finish().len(), 202);
+    assert!(run.peak_kib > 0 && run.peak_kib < 200 << 10, "{} KiB", run.peak_kib);
 }

@@ -2,6 +2,7 @@
 
 mod adapters;
 mod answers;
+mod attempts;
 mod bad_input;
 mod cases_a;
 mod cases_b;

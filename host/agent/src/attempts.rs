@@ -1,8 +1,10 @@
 //! Several attempts at one task: what each may use, and which one stands. Pure.
 
 use model::budget::{Limit, Limits, Used};
+use model::event::RunOutcome;
 use rust_decimal::Decimal;
 use std::cmp::Reverse;
+use std::time::Duration;
 
 /// What an attempt came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,20 @@ pub fn best(tried: &[Tried]) -> Option<usize> {
     good.max_by_key(|(at, t)| (t.score, Reverse(t.problems), Reverse(*at))).map(|(at, _)| at)
 }
 
+/// What a run has used of its limits, in this time.
+#[must_use]
+pub fn used_by(outcome: &RunOutcome, wall: Duration) -> Used {
+    let tokens = outcome.tokens;
+    Used {
+        steps: outcome.steps,
+        cost_usd: outcome.cost,
+        wall,
+        tokens: tokens.total(),
+        output_tokens: tokens.output.saturating_add(tokens.reasoning),
+        output_bytes: outcome.text.len() as u64,
+    }
+}
+
 /// What the next of `left` attempts may use: an equal share of what is left of the limits of all.
 ///
 /// # Errors
@@ -53,7 +69,6 @@ pub fn share(all: &Limits, used: &Used, left: u32) -> Result<Limits, Limit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn the_best_attempt_stands() {

@@ -7,7 +7,7 @@ use crate::cli::{Ground, say};
 use crate::report::{self, Report};
 use crate::review::{self, with_costs_of};
 use crate::wire::{self, Rooms};
-use agent::attempts::{Tried, best, share};
+use agent::attempts::{Tried, best, share, used_by};
 use agent::journal::{Rewinder, UndoError};
 use agent::{Job, Ports};
 use model::budget::{Limits, Used};
@@ -73,11 +73,11 @@ impl Trials<'_> {
     /// # Errors
     /// A ledger that fails; work that cannot be put back.
     pub async fn run(&self, job: Job) -> Result<(SessionId, Vec<Trial>, RunOutcome), Report> {
-        let (begun, mut used) = (Instant::now(), Used::default());
+        let begun = Instant::now();
         let (mut all, mut total): (Vec<Trial>, Option<RunOutcome>) = (vec![], None);
         let mut stuck = false;
         for number in 0..self.most {
-            used.wall = begun.elapsed();
+            let used = spent_of(total.as_ref(), begun);
             let limits = match share(&job.limits, &used, self.most - number) {
                 Err(_) if !all.is_empty() => break,
                 shared => shared.unwrap_or_else(|_| job.limits.clone()),
@@ -88,9 +88,12 @@ impl Trials<'_> {
                 stuck = true;
                 break;
             }
-            let (trial, spent) = self.attempt(&job, number, limits).await?;
-            add(&mut used, &spent);
-            total = Some(total.map_or(spent.clone(), |so_far| with_costs_of(spent.clone(), &so_far)));
+            let mut trial = self.attempt(&job, number, limits).await?;
+            total = Some(together(&trial.outcome, total));
+            if let Ok(left) = share(&job.limits, &spent_of(total.as_ref(), begun), 1) {
+                let looked = self.look_at(&mut trial, &job, left).await?;
+                total = looked.map(|l| together(&l, total.take())).or(total);
+            }
             say(&told(number, self.most, &trial));
             all.push(trial);
             if self.cancel.is_cancelled() || all.last().is_some_and(|t| t.tried().is_flawless()) {
@@ -109,9 +112,8 @@ impl Trials<'_> {
         Ok((all[chosen].session.clone(), all, outcome))
     }
 
-    /// Runs one attempt and has it looked at. With what both used.
-    async fn attempt(&self, job: &Job, number: u32, limits: Limits) -> Result<(Trial, RunOutcome), Report> {
-        let mut job = Job { session: self.session_for(job, number).await?, limits, ..job.clone() };
+    async fn attempt(&self, job: &Job, number: u32, limits: Limits) -> Result<Trial, Report> {
+        let job = Job { session: self.session_for(job, number).await?, limits, ..job.clone() };
         let session = job.session.id.clone();
         let before = if job.is_new { 0 } else { self.rooms.ledger.history(&session).await?.len() };
         let own;
@@ -122,26 +124,24 @@ impl Trials<'_> {
                 &own
             }
         };
-        let outcome = agent::run(job.clone(), ports, self.cancel.clone()).await?;
-        let mut trial = Trial {
-            session,
-            outcome: outcome.clone(),
-            score: None,
-            problems: vec![],
-            stands: false,
-            before,
-            is_taken_back: false,
-        };
-        if outcome.ending != Ending::Done || self.cancel.is_cancelled() {
-            return Ok((trial, outcome));
+        let outcome = agent::run(job, ports, self.cancel.clone()).await?;
+        Ok(Trial { session, outcome, score: None, problems: vec![], stands: false, before, is_taken_back: false })
+    }
+
+    /// Gives an attempt that ended well its score. With what the look used.
+    async fn look_at(&self, trial: &mut Trial, job: &Job, limits: Limits) -> Result<Option<RunOutcome>, Report> {
+        if trial.outcome.ending != Ending::Done || self.cancel.is_cancelled() {
+            return Ok(None);
         }
-        let desk = review::Desk { ground: self.ground, rooms: self.rooms, ports, checklist: self.checklist.clone() };
-        job.is_new = false;
-        let (verdict, looked) = desk.compare(&job, &outcome.text, self.cancel).await?;
+        let session = self.rooms.ledger.session(&trial.session).await?;
+        let job = Job { session, limits, ..job.clone() };
+        let (ground, rooms, ports) = (self.ground, self.rooms, self.ports);
+        let desk = review::Desk { ground, rooms, ports, checklist: self.checklist.clone() };
+        let (verdict, looked) = desk.compare(&job, &trial.outcome.text, self.cancel).await?;
         if let Some(verdict) = verdict {
             (trial.score, trial.problems) = (verdict.score, verdict.problems);
         }
-        Ok((trial, with_costs_of(outcome, &looked)))
+        Ok(Some(looked))
     }
 
     /// The session of an attempt: the job's own or a new one; where the talk goes on, a copy each, so that the start stays what it was.
@@ -220,13 +220,16 @@ impl Trials<'_> {
     }
 }
 
-fn add(used: &mut Used, spent: &RunOutcome) {
-    let tokens = spent.tokens;
-    used.steps = used.steps.saturating_add(spent.steps);
-    used.cost_usd += spent.cost;
-    used.tokens = used.tokens.saturating_add(tokens.total());
-    used.output_tokens = used.output_tokens.saturating_add(tokens.output).saturating_add(tokens.reasoning);
-    used.output_bytes = used.output_bytes.saturating_add(spent.text.len() as u64);
+/// What all have used up to now.
+fn spent_of(total: Option<&RunOutcome>, begun: Instant) -> Used {
+    total.map_or_else(Used::default, |total| used_by(total, begun.elapsed()))
+}
+
+fn together(outcome: &RunOutcome, so_far: Option<RunOutcome>) -> RunOutcome {
+    match so_far {
+        Some(so_far) => with_costs_of(outcome.clone(), &so_far),
+        None => outcome.clone(),
+    }
 }
 
 fn told(number: u32, most: u32, trial: &Trial) -> String {

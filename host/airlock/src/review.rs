@@ -5,6 +5,7 @@ use crate::cli::{Ground, say};
 use crate::report::Report;
 use crate::tui::asker::Nobody;
 use crate::wire::{self, Rooms};
+use agent::attempts::{share, used_by};
 use agent::{Job, Ports, Prompt, RunOptions};
 use model::budget::Limits;
 use model::event::{Ending, Event, EventSink, RunOutcome};
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// How often the work is sent back.
@@ -79,12 +81,15 @@ impl Desk<'_> {
         first: RunOutcome,
         cancel: &CancellationToken,
     ) -> Result<RunOutcome, Report> {
-        let mut outcome = first;
+        let (begun, mut outcome) = (Instant::now(), first);
         for round in 0..=ROUNDS {
             if outcome.ending != Ending::Done || cancel.is_cancelled() {
                 break;
             }
-            let (verdict, used) = self.look(&job, &outcome.text, Looking::ForProblems, cancel).await?;
+            let left = |so_far: &RunOutcome| share(&job.limits, &used_by(so_far, begun.elapsed()), 1);
+            let Ok(limits) = left(&outcome) else { break };
+            let asked = Job { limits, ..job.clone() };
+            let (verdict, used) = self.look(&asked, &outcome.text, Looking::ForProblems, cancel).await?;
             outcome = with_costs_of(outcome, &used);
             let Some(told) = verdict.unwrap_or_default().told() else { break };
             if round == ROUNDS {
@@ -92,7 +97,9 @@ impl Desk<'_> {
                 break;
             }
             say(&format!("the review finds:\n{told}"));
-            let mended = agent::run(self.again(&job, &outcome, told).await?, self.ports, cancel.clone()).await?;
+            let Ok(limits) = left(&outcome) else { break };
+            let again = self.again(&job, limits, told).await?;
+            let mended = agent::run(again, self.ports, cancel.clone()).await?;
             outcome = with_costs_of(mended, &outcome);
         }
         Ok(outcome)
@@ -151,22 +158,17 @@ impl Desk<'_> {
             is_new: true,
             prompt: Prompt { text, ..Prompt::default() },
             profile: profile(),
-            limits: Limits { steps: Some(STEPS), ..job.limits.clone() },
+            limits: Limits { steps: Some(job.limits.steps.map_or(STEPS, |n| n.min(STEPS))), ..job.limits.clone() },
             options: RunOptions { schema: Some(schema(how)), continue_on_deny: true, ..job.options.clone() },
             ..job.clone()
         }
     }
 
     /// The same session, told what is wrong, with what is left of its limits.
-    async fn again(&self, job: &Job, so_far: &RunOutcome, told: String) -> Result<Job, Report> {
+    async fn again(&self, job: &Job, limits: Limits, told: String) -> Result<Job, Report> {
         let notes = vec![format!(
             "A reviewer looked at your work and names these problems. Mend what is right about them, then answer again in full.\n{told}"
         )];
-        let limits = Limits {
-            steps: job.limits.steps.map(|n| n.saturating_sub(so_far.steps).max(1)),
-            cost_usd: job.limits.cost_usd.map(|c| (c - so_far.cost).max(rust_decimal::Decimal::ZERO)),
-            ..job.limits.clone()
-        };
         Ok(Job {
             session: self.ports.store.session(&job.session.id).await?,
             is_new: false,
