@@ -135,7 +135,7 @@ fn spoken_to(case: &Value) -> Result<(), String> {
     let mut child = home.command(&["run", "--format", "json", "--yes", "A"]).spawn().expect("the binary starts");
     let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
     let first: Value = serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON");
-    let session = first["sessionID"].as_str().ok_or("no session")?.to_owned();
+    let session = first["sessionID"].as_str().expect("a session").to_owned();
     let actions = case["actions"].as_array().into_iter().flatten().skip(1);
     let mut at = 0;
     for action in actions {
@@ -149,7 +149,7 @@ fn spoken_to(case: &Value) -> Result<(), String> {
             }
             // SAFETY: sends a signal to a child of this process; no memory is touched.
             Some("abort") => drop(unsafe { libc::kill(child.id().cast_signed(), libc::SIGINT) }),
-            other => return Err(format!("nobody knows how to do {other:?}")),
+            other => panic!("nobody knows how to do {other:?}"),
         }
     }
     let _ = lines.by_ref().map_while(Result::ok).count();
