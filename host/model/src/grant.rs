@@ -1,8 +1,11 @@
 //! What a component could ever touch, and what one call may. Grants form a lattice: the grant in force is the meet of what the
 //! manifest asks for, what the user gave, what the parent has and what the call's scopes name.
 
+mod difference;
 mod http;
+mod words;
 
+pub use difference::Upgrade;
 pub use http::{BadPattern, Requests};
 
 use crate::target::Target;
@@ -87,6 +90,21 @@ impl Grant {
 }
 
 impl LimitsAsked {
+    /// What a call of a tool gets where nothing is said.
+    pub const STANDARD: Self =
+        Self { memory: Some(64 << 20), cpu_ms: Some(10_000), wall_ms: Some(120_000), output: Some(1 << 20) };
+
+    /// These; where they say nothing, the others.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self {
+            memory: self.memory.or(other.memory),
+            cpu_ms: self.cpu_ms.or(other.cpu_ms),
+            wall_ms: self.wall_ms.or(other.wall_ms),
+            output: self.output.or(other.output),
+        }
+    }
+
     fn meet(&self, o: &Self) -> Self {
         fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
             a.into_iter().chain(b).min()

@@ -1,0 +1,150 @@
+//! Grants compared: what one allows beyond another, and both together. An upgrade asks for just the difference.
+
+use super::{AllowList, Grant, LimitsAsked, Mode, Programs, inner_of};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a new version of a component may be given without asking anew, and what has to be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upgrade {
+    /// In force once the person agrees to what is new; at once where nothing is.
+    pub grant: Grant,
+    /// What nobody was asked for before.
+    pub new: Grant,
+}
+
+impl Grant {
+    /// What of `self` goes beyond `other`; empty where `other` allows all of it.
+    #[must_use]
+    pub fn beyond(&self, other: &Self) -> Self {
+        let fs = self.fs.iter().filter(|(path, mode)| !covered(path, **mode, &other.fs));
+        Self {
+            fs: fs.map(|(path, mode)| (path.clone(), *mode)).collect(),
+            process: Programs { programs: names_beyond(&self.process.programs, &other.process.programs) },
+            env: AllowList { allow: names_beyond(&self.env.allow, &other.env.allow) },
+            secrets: AllowList { allow: names_beyond(&self.secrets.allow, &other.secrets.allow) },
+            limits: self.limits.beyond(&other.limits),
+        }
+    }
+
+    /// What either allows.
+    #[must_use]
+    pub fn join(&self, other: &Self) -> Self {
+        let mut fs = self.fs.clone();
+        for (path, mode) in &other.fs {
+            let held = fs.entry(path.clone()).or_insert(*mode);
+            *held = (*held).max(*mode);
+        }
+        let both = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.union(b).cloned().collect();
+        Self {
+            fs,
+            process: Programs { programs: both(&self.process.programs, &other.process.programs) },
+            env: AllowList { allow: both(&self.env.allow, &other.env.allow) },
+            secrets: AllowList { allow: both(&self.secrets.allow, &other.secrets.allow) },
+            limits: self.limits.join(&other.limits),
+        }
+    }
+
+    /// Touches nothing; how long and how large it may run is another matter.
+    #[must_use]
+    pub fn touches_nothing(&self) -> bool {
+        Self { limits: LimitsAsked::default(), ..self.clone() } == Self::default()
+    }
+
+    /// What a component that asked for `asked` and was given `given` comes to when it asks for `asks`. What the person took away
+    /// stays taken away; what is asked for newly is added, once they agree.
+    #[must_use]
+    pub fn upgrade(given: &Self, asked: &Self, asks: &Self) -> Upgrade {
+        let new = asks.beyond(asked);
+        let mut grant = given.meet(asks).join(&new);
+        grant.limits = new.limits.or(&given.limits);
+        Upgrade { grant, new }
+    }
+}
+
+/// Whether some entry covers a folder in this mode.
+fn covered(path: &str, mode: Mode, by: &BTreeMap<String, Mode>) -> bool {
+    by.iter().any(|(outer, held)| *held >= mode && inner_of(outer, path) == Some(path))
+}
+
+fn names_beyond(a: &BTreeSet<String>, b: &BTreeSet<String>) -> BTreeSet<String> {
+    if b.contains("*") { BTreeSet::new() } else { a.difference(b).cloned().collect() }
+}
+
+impl LimitsAsked {
+    fn by_field(&self, o: &Self, how: impl Fn(u64, u64) -> Option<u64>) -> Self {
+        let of = |a: Option<u64>, b: Option<u64>, standard: Option<u64>| {
+            if a.is_none() && b.is_none() {
+                return None;
+            }
+            how(a.or(standard)?, b.or(standard)?)
+        };
+        let standard = Self::STANDARD;
+        Self {
+            memory: of(self.memory, o.memory, standard.memory),
+            cpu_ms: of(self.cpu_ms, o.cpu_ms, standard.cpu_ms),
+            wall_ms: of(self.wall_ms, o.wall_ms, standard.wall_ms),
+            output: of(self.output, o.output, standard.output),
+        }
+    }
+
+    fn beyond(&self, o: &Self) -> Self {
+        self.by_field(o, |a, b| (a > b).then_some(a))
+    }
+
+    fn join(&self, o: &Self) -> Self {
+        self.by_field(o, |a, b| Some(a.max(b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant(fs: &[(&str, Mode)], programs: &[&str], memory: Option<u64>) -> Grant {
+        Grant {
+            fs: fs.iter().map(|(p, m)| ((*p).to_owned(), *m)).collect(),
+            process: Programs { programs: programs.iter().map(|p| (*p).to_owned()).collect() },
+            limits: LimitsAsked { memory, ..LimitsAsked::default() },
+            ..Grant::default()
+        }
+    }
+
+    const RO: Mode = Mode::ReadOnly;
+    const RW: Mode = Mode::ReadWrite;
+
+    #[test]
+    fn the_difference_is_what_nobody_agreed_to() {
+        for (new, old, beyond) in [
+            (grant(&[("docs", RO)], &[], None), grant(&[(".", RW)], &[], None), Grant::default()),
+            (grant(&[("docs", RW)], &[], None), grant(&[("docs", RO)], &[], None), grant(&[("docs", RW)], &[], None)),
+            (grant(&[(".", RO)], &[], None), grant(&[("docs", RO)], &[], None), grant(&[(".", RO)], &[], None)),
+            (grant(&[("docsx", RO)], &[], None), grant(&[("docs", RO)], &[], None), grant(&[("docsx", RO)], &[], None)),
+            (grant(&[], &["git", "ls"], None), grant(&[], &["git"], None), grant(&[], &["ls"], None)),
+            (grant(&[], &["git"], None), grant(&[], &["*"], None), Grant::default()),
+            (grant(&[], &["*"], None), grant(&[], &["git"], None), grant(&[], &["*"], None)),
+            (grant(&[], &[], Some(128 << 20)), Grant::default(), grant(&[], &[], Some(128 << 20))),
+            (grant(&[], &[], Some(1 << 20)), Grant::default(), Grant::default()),
+            (Grant::default(), grant(&[], &[], Some(1 << 20)), grant(&[], &[], Some(64 << 20))),
+        ] {
+            assert_eq!(new.beyond(&old), beyond, "{new:?} beyond {old:?}");
+            assert_eq!(new.beyond(&new), Grant::default());
+            assert_eq!(new.beyond(&new.join(&old)), Grant::default(), "a join holds both");
+            assert_eq!(old.beyond(&new.join(&old)), Grant::default(), "a join holds both");
+        }
+    }
+
+    /// What the person took away is not given back by a new version that asks for the same.
+    #[test]
+    fn an_upgrade_keeps_what_was_narrowed() {
+        let asked = grant(&[(".", RW)], &["git"], None);
+        let given = grant(&[("docs", RO)], &[], None);
+        let same = Grant::upgrade(&given, &asked, &asked);
+        assert_eq!(same, Upgrade { grant: given.clone(), new: Grant::default() });
+        let wider = grant(&[(".", RW)], &["git", "curl"], None);
+        let upgrade = Grant::upgrade(&given, &asked, &wider);
+        assert_eq!(upgrade.new, grant(&[], &["curl"], None));
+        assert_eq!(upgrade.grant, grant(&[("docs", RO)], &["curl"], None));
+        let narrower = Grant::upgrade(&asked, &asked, &given);
+        assert_eq!(narrower, Upgrade { grant: given, new: Grant::default() });
+    }
+}
