@@ -20,5 +20,6 @@ mod inputs;
 mod keys;
 mod network;
 mod permissions;
+mod plugins;
 mod providers;
 mod undo;

@@ -17,10 +17,26 @@ impl Digest {
         Self(blake3::hash(bytes))
     }
 
+    /// From its hex form.
+    #[must_use]
+    pub fn parse(hex: &str) -> Option<Self> {
+        blake3::Hash::from_hex(hex).ok().map(Self)
+    }
+
     #[must_use]
     pub fn hex(&self) -> String {
         self.0.to_hex().to_string()
     }
+}
+
+/// A component on its way to be code.
+#[derive(Clone, Copy)]
+pub struct Raw<'a> {
+    pub name: &'a str,
+    pub digest: Digest,
+    pub bytes: &'a [u8],
+    /// Part of the program, and not a stranger's.
+    pub ours: bool,
 }
 
 /// The code of a component for an engine. Compiles only when the vault has none that fits this engine.
@@ -28,16 +44,14 @@ pub fn code(
     vault: Option<&Vault>,
     engine: &Engine,
     kind: EngineKind,
-    name: &str,
-    digest: &Digest,
-    bytes: &[u8],
+    raw: &Raw<'_>,
 ) -> Result<Component, RuntimeError> {
-    let file = file_name(engine, kind, digest);
+    let file = file_name(engine, kind, &raw.digest);
     if let Some(component) = vault.and_then(|v| v.read(&file)).and_then(|artifact| revive(engine, &artifact)) {
         return Ok(component);
     }
-    let failed = |e: wasmtime::Error| RuntimeError::Compile { name: name.into(), why: format!("{e:#}") };
-    let component = Component::new(engine, bytes).map_err(failed)?;
+    let failed = |e: wasmtime::Error| RuntimeError::Compile { name: raw.name.into(), why: format!("{e:#}") };
+    let component = Component::new(engine, raw.bytes).map_err(failed)?;
     if let Some(vault) = vault {
         keep(vault, &file, &component);
     }

@@ -4,7 +4,7 @@
 use crate::anatomy::Anatomy;
 use crate::bounds::Bounds;
 use crate::codec::Session;
-use crate::compile::Digest;
+use crate::compile::Raw;
 use crate::error::RuntimeError;
 use crate::fault::Fault;
 use crate::instance::Call;
@@ -24,20 +24,15 @@ const TOOLS: usize = 256;
 
 /// # Errors
 /// The first reason why it cannot be used.
-pub fn describe(
-    loader: &Loader,
-    name: &str,
-    digest: &Digest,
-    bytes: &[u8],
-    anatomy: Anatomy,
-) -> Result<About, RuntimeError> {
+pub fn describe(loader: &Loader, raw: &Raw<'_>, anatomy: Anatomy) -> Result<About, RuntimeError> {
+    let name = raw.name;
     if let Some(export) = anatomy.foreign() {
         return Err(RuntimeError::OtherContract { name: name.into(), export: export.into() });
     }
-    let provider = provider(loader, name, digest, bytes, &anatomy)?;
+    let provider = provider(loader, raw, &anatomy)?;
     let hooks: Vec<_> = HookPoint::ALL.into_iter().filter(|p| anatomy.exports(p.interface())).collect();
     let tools = if provider.is_none() || anatomy.exports("tool") || !hooks.is_empty() {
-        let pre = loader.link_acting(name, digest, bytes)?;
+        let pre = loader.link_acting(raw)?;
         if anatomy.exports("tool") { tools(loader, name, pre)? } else { Vec::new() }
     } else {
         Vec::new()
@@ -49,20 +44,15 @@ pub fn describe(
     Ok(About { imports, exports, manifest: manifest.unwrap_or_default(), tools, hooks, provider })
 }
 
-fn provider(
-    loader: &Loader,
-    name: &str,
-    digest: &Digest,
-    bytes: &[u8],
-    anatomy: &Anatomy,
-) -> Result<Option<ProviderInfo>, RuntimeError> {
+fn provider(loader: &Loader, raw: &Raw<'_>, anatomy: &Anatomy) -> Result<Option<ProviderInfo>, RuntimeError> {
+    let name = raw.name;
     if !anatomy.exports("provider") {
         return Ok(None);
     }
     if let Some(import) = anatomy.imports.first() {
         return Err(RuntimeError::ImpureProvider { name: name.into(), import: import.clone() });
     }
-    let codec = loader.link_codec(name, digest, bytes)?;
+    let codec = loader.link_codec(raw)?;
     let mut session = Session::new(&codec, loader.running(), CancellationToken::new()).map_err(|f| failed(name, &f))?;
     session.call(|live, store| live.info(store)).map(Some).map_err(|f| failed(name, &f))
 }

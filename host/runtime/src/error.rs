@@ -42,6 +42,8 @@ pub enum RuntimeError {
     Compile { name: String, why: String },
     #[error("could not set up the WebAssembly engine: {why}. If memory is limited (`ulimit -v`), raise the limit.")]
     Engine { why: String },
+    #[error(transparent)]
+    Install(#[from] crate::install::InstallError),
     #[error("the base URL `{url}` of provider `{provider}` cannot be used: {why}")]
     BaseUrl { provider: String, url: String, why: String },
 }

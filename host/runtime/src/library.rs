@@ -1,13 +1,14 @@
-//! The components that are part of the program. What the tools of a component are may have been noted when the program was built:
-//! then it is compiled when it is first called. A model adapter or a hook is learnt when somebody names it. So a first start
-//! compiles what it uses and no more.
+//! The components that there are: those of the program, then what is installed. What the tools of one are may have been noted when
+//! the program was built: then it is compiled when it is first called. A model adapter or a hook of the program is learnt when
+//! somebody names it. So a first start compiles what it uses and no more. What is installed was learnt then.
 
 use crate::anatomy::Anatomy;
 use crate::error::RuntimeError;
 use crate::loader::Loader;
 use crate::once::Once;
-use crate::registry::{Plugin, Source};
-use std::borrow::Cow;
+use crate::install::Depot;
+use crate::registry::Plugin;
+use crate::source::{Bytes, Installed, Source};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -55,28 +56,46 @@ pub struct Library {
 }
 
 struct Entry {
-    bundled: Bundled,
+    source: Source,
+    learnt: Learnt,
     plugin: Once<Arc<Plugin>>,
 }
 
 impl Entry {
-    fn source(&self) -> Source {
-        Source { name: self.bundled.name.into(), bundled: true, bytes: Cow::Borrowed(self.bundled.bytes) }
+    fn bundled(b: &Bundled) -> Self {
+        let source = Source { name: b.name.into(), bytes: Bytes::Bundled(b.bytes) };
+        Self { source, learnt: b.learnt, plugin: Once::default() }
+    }
+
+    /// Known since it was installed: it is learnt again only where that was forgotten.
+    fn installed(installed: Installed) -> Self {
+        let name = installed.pinned.name.clone();
+        let source = Source { name, bytes: Bytes::Installed(Arc::new(installed)) };
+        Self { source, learnt: Learnt::AtStart, plugin: Once::default() }
     }
 
     /// Known already, remembered from an earlier start, or noted when the program was built. Compiles nothing.
     fn recall(&self, loader: &Loader) -> Option<Arc<Plugin>> {
-        let recalled = || Plugin::remembered(loader, self.source()).or_else(|source| self.noted(loader, source));
+        let recalled = || Plugin::remembered(loader, &self.source).or_else(|| self.noted(loader)).ok_or(());
         self.plugin.get(|| recalled().map(Arc::new)).ok()
     }
 
-    fn noted(&self, loader: &Loader, source: Source) -> Result<Plugin, Source> {
-        let Learnt::AtBuild(tools) = self.bundled.learnt else { return Err(source) };
-        Plugin::noted(loader, source, tools)
+    fn noted(&self, loader: &Loader) -> Option<Plugin> {
+        let Learnt::AtBuild(tools) = self.learnt else { return None };
+        Plugin::noted(loader, &self.source, tools)
+    }
+
+    /// What it exports: from its file, or from what is known of it.
+    fn anatomy(&self, loader: &Loader) -> Option<Anatomy> {
+        if let Bytes::Bundled(bytes) = self.source.bytes {
+            return Anatomy::read(&self.source.name, bytes).ok();
+        }
+        let exports = self.recall(loader)?.about.exports.clone();
+        Some(Anatomy { exports, ..Anatomy::default() })
     }
 
     fn learn(&self, loader: &Loader) -> Result<Arc<Plugin>, RuntimeError> {
-        self.plugin.get(|| Plugin::learn(loader, self.source()).map(Arc::new))
+        self.plugin.get(|| Plugin::learn(loader, self.source.clone()).map(Arc::new))
     }
 }
 
@@ -85,11 +104,15 @@ impl Library {
     /// nothing instantiated.
     ///
     /// # Errors
-    /// A component that cannot be used.
-    pub fn open(loader: &Loader, bundled: &[Bundled], notify: Notify) -> Result<Self, RuntimeError> {
-        let entry = |b: &Bundled| Entry { bundled: *b, plugin: Once::default() };
-        let library = Self { entries: bundled.iter().map(entry).collect(), notify, compiled: AtomicBool::new(false) };
-        library.learn(loader, |b| b.learnt.has_tools())?;
+    /// A component of the program that cannot be used, or a lock that is damaged.
+    pub fn open(loader: &Loader, bundled: &[Bundled], depot: &Depot, notify: Notify) -> Result<Self, RuntimeError> {
+        let mut entries: Vec<Entry> = bundled.iter().map(Entry::bundled).collect();
+        for pinned in depot.read()?.plugins {
+            let file = depot.file(&pinned.blake3);
+            entries.push(Entry::installed(Installed::new(pinned, file)?));
+        }
+        let library = Self { entries, notify, compiled: AtomicBool::new(false) };
+        library.learn(loader, |e| e.learnt.has_tools())?;
         Ok(library)
     }
 
@@ -100,23 +123,33 @@ impl Library {
 
     /// Those that offer tools, in their order.
     pub fn with_tools(&self, loader: &Loader) -> Vec<Arc<Plugin>> {
-        let at_start = self.entries.iter().filter(|e| e.bundled.learnt.has_tools());
+        let at_start = self.entries.iter().filter(|e| e.learnt.has_tools());
         at_start.filter_map(|e| e.recall(loader)).collect()
     }
 
     /// Names of those whose exports fit. What a component exports stands in its file: nothing is compiled for this.
-    pub fn names(&self, fits: impl Fn(&Anatomy) -> bool) -> Vec<String> {
-        let of = |e: &&Entry| Anatomy::read(e.bundled.name, e.bundled.bytes).is_ok_and(|anatomy| fits(&anatomy));
-        self.entries.iter().filter(of).map(|e| e.bundled.name.to_owned()).collect()
+    pub fn names(&self, loader: &Loader, fits: impl Fn(&Anatomy) -> bool) -> Vec<String> {
+        let of = |e: &&Entry| e.anatomy(loader).is_some_and(|anatomy| fits(&anatomy));
+        self.entries.iter().filter(of).map(|e| e.source.name.clone()).collect()
     }
 
-    /// All of them, in their order.
+    /// Names of the program's own.
+    pub fn own_names(&self) -> Vec<String> {
+        self.entries.iter().filter(|e| e.source.is_bundled()).map(|e| e.source.name.clone()).collect()
+    }
+
+    pub fn installed_names(&self) -> Vec<String> {
+        self.entries.iter().filter(|e| !e.source.is_bundled()).map(|e| e.source.name.clone()).collect()
+    }
+
+    /// All of them, in their order; of the installed ones those that can be used.
     ///
     /// # Errors
-    /// A component that cannot be used.
+    /// A component of the program that cannot be used.
     pub fn all(&self, loader: &Loader) -> Result<Vec<Arc<Plugin>>, RuntimeError> {
         self.learn(loader, |_| true)?;
-        self.entries.iter().map(|e| e.learn(loader)).collect()
+        let usable = self.entries.iter().filter(|e| e.source.is_bundled() || e.recall(loader).is_some());
+        usable.map(|e| e.learn(loader)).collect()
     }
 
     /// `None`: there is none of that name.
@@ -124,14 +157,14 @@ impl Library {
     /// # Errors
     /// A component that cannot be used.
     pub fn named(&self, loader: &Loader, name: &str) -> Result<Option<Arc<Plugin>>, RuntimeError> {
-        let Some(entry) = self.entries.iter().find(|e| e.bundled.name == name) else { return Ok(None) };
-        self.learn(loader, |b| b.name == name)?;
+        let Some(entry) = self.entries.iter().find(|e| e.source.name == name) else { return Ok(None) };
+        self.learn(loader, |e| e.source.name == name)?;
         entry.learn(loader).map(Some)
     }
 
     /// Learns those of the wanted that are not known yet, in parallel.
-    fn learn(&self, loader: &Loader, wanted: impl Fn(&Bundled) -> bool) -> Result<(), RuntimeError> {
-        let wanted = self.entries.iter().filter(|e| wanted(&e.bundled));
+    fn learn(&self, loader: &Loader, wanted: impl Fn(&Entry) -> bool) -> Result<(), RuntimeError> {
+        let wanted = self.entries.iter().filter(|e| wanted(e));
         let missing: Vec<&Entry> = wanted.filter(|e| e.recall(loader).is_none()).collect();
         if missing.is_empty() {
             return Ok(());
@@ -142,11 +175,14 @@ impl Library {
         let (next, done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(None));
         let work = || {
             while let Some(entry) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Err(error) = entry.learn(loader) {
-                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                match entry.learn(loader) {
+                    // A stranger's that is broken must not keep the program from starting: whoever names it is told.
+                    Err(error) if !entry.source.is_bundled() => tracing::warn!(%error),
+                    Err(error) => *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error),
+                    Ok(_) => {}
                 }
                 let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                self.tell(CompileNotice::Finished { name: entry.bundled.name.into(), done, total });
+                self.tell(CompileNotice::Finished { name: entry.source.name.clone(), done, total });
             }
         };
         std::thread::scope(|scope| {

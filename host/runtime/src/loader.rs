@@ -1,7 +1,7 @@
 //! Engines, vault and linker together: from the bytes of a component to something that can be instantiated.
 
 use crate::codec::CodecState;
-use crate::compile::{Digest, code, is_kept};
+use crate::compile::{Digest, Raw, code, is_kept};
 use crate::engine::{EngineKind, Engines, Running};
 use crate::error::RuntimeError;
 use crate::linker;
@@ -57,40 +57,29 @@ impl Loader {
 
     /// # Errors
     /// When it cannot be compiled, or imports what there is not.
-    pub fn link_acting(
-        &self,
-        name: &str,
-        digest: &Digest,
-        bytes: &[u8],
-    ) -> Result<InstancePre<CallState>, RuntimeError> {
-        let (engine, component) = self.component(EngineKind::Acting, name, digest, bytes)?;
+    pub fn link_acting(&self, raw: &Raw<'_>) -> Result<InstancePre<CallState>, RuntimeError> {
+        let (engine, component) = self.component(EngineKind::Acting, raw)?;
         let linker = self.linker.get(|| linker::acting(&engine).map(Arc::new));
         let linker = linker.map_err(|e| RuntimeError::Engine { why: format!("{e:#}") })?;
-        linker.instantiate_pre(&component).map_err(|e| unlinkable(name, &e))
+        linker.instantiate_pre(&component).map_err(|e| unlinkable(raw.name, &e))
     }
 
     /// # Errors
     /// When it cannot be compiled, or imports anything at all.
-    pub fn link_codec(&self, name: &str, digest: &Digest, bytes: &[u8]) -> Result<Codec, RuntimeError> {
-        let (engine, component) = self.component(EngineKind::Codec, name, digest, bytes)?;
+    pub fn link_codec(&self, raw: &Raw<'_>) -> Result<Codec, RuntimeError> {
+        let (engine, component) = self.component(EngineKind::Codec, raw)?;
         let pre = Linker::<CodecState>::new(&engine).instantiate_pre(&component);
-        pre.and_then(|pre| Codec::new(&pre)).map_err(|e| unlinkable(name, &e))
+        pre.and_then(|pre| Codec::new(&pre)).map_err(|e| unlinkable(raw.name, &e))
     }
 
-    fn component(
-        &self,
-        kind: EngineKind,
-        name: &str,
-        digest: &Digest,
-        bytes: &[u8],
-    ) -> Result<(Engine, Component), RuntimeError> {
+    fn component(&self, kind: EngineKind, raw: &Raw<'_>) -> Result<(Engine, Component), RuntimeError> {
         let engine = self.engines.get(kind)?;
-        let make = || code(self.vault(), &engine, kind, name, digest, bytes);
+        let make = || code(self.vault(), &engine, kind, raw);
         if self.vault.is_some() {
             return Ok((engine.clone(), make()?));
         }
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = Arc::clone(held.entry((*digest, kind)).or_default());
+        let slot = Arc::clone(held.entry((raw.digest, kind)).or_default());
         drop(held);
         Ok((engine.clone(), slot.get(make)?))
     }

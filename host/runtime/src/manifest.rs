@@ -60,7 +60,9 @@ impl Manifest {
     }
 }
 
-fn climbs(path: &str) -> bool {
+/// Whether a folder of a manifest or grant leads out of the workspace by its text, or names nothing.
+#[must_use]
+pub fn climbs(path: &str) -> bool {
     path.is_empty() || Path::new(path).components().any(|c| c == Component::ParentDir)
 }
 

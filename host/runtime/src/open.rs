@@ -10,14 +10,15 @@ use crate::hooks::{Chain, HookUse};
 use crate::library::{Bundled, Library, Notify};
 use crate::loader::Loader;
 use crate::provider::{Adapter, ProviderConfig};
-use crate::registry::{HookPoint, Plugin, PluginInfo, ProviderInfo, Source};
+use crate::install::Depot;
+use crate::registry::{HookPoint, Plugin, PluginInfo, ProviderInfo};
+use crate::source::{Bytes, Source, read_bounded};
 use crate::tools::ToolSet;
 use model::hook::{Hooks, NoHooks};
 use model::journal::Journal;
 use model::permission::Gate;
 use model::provider::Provider;
 use model::tool::Tools;
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
@@ -58,7 +59,7 @@ impl Runtime {
             tracing::warn!(%error, "this process could not be closed to others");
         }
         let loader = Loader::new(&options.cache_dir, &options.data_dir);
-        let library = Library::open(&loader, &options.bundled, options.on_compile)?;
+        let library = Library::open(&loader, &options.bundled, &Depot::new(&options.data_dir), options.on_compile)?;
         let acting = Semaphore::new(EngineKind::Acting.slots().into());
         let codecs = Arc::new(Semaphore::new(EngineKind::Codec.slots().into()));
         let RuntimeOptions { cache_dir, data_dir, require_sandbox, mut private, .. } = options;
@@ -126,19 +127,19 @@ impl Runtime {
     /// Names of all components of the program. Compiles nothing.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        self.library.names(|_| true)
+        self.library.names(&self.loader, |_| true)
     }
 
     /// Names of those that are model adapters. Compiles nothing.
     #[must_use]
     pub fn adapter_names(&self) -> Vec<String> {
-        self.library.names(|a| a.exports("provider"))
+        self.library.names(&self.loader, |a| a.exports("provider"))
     }
 
     /// Names of those that are hooks. Compiles nothing.
     #[must_use]
     pub fn hook_names(&self) -> Vec<String> {
-        self.library.names(|a| HookPoint::ALL.iter().any(|p| a.exports(p.interface())))
+        self.library.names(&self.loader, |a| HookPoint::ALL.iter().any(|p| a.exports(p.interface())))
     }
 
     /// Names of all tools of components. Compiles no adapter and no hook.
@@ -171,6 +172,18 @@ impl Runtime {
     /// A file that is no usable component.
     pub fn inspect(&self, file_or_name: &str) -> Result<PluginInfo, RuntimeError> {
         self.find(Role::Any, file_or_name).map(|p| p.info())
+    }
+
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
+    pub(crate) fn bundled_names(&self) -> Vec<String> {
+        self.library.own_names()
+    }
+
+    pub(crate) fn installed_names(&self) -> Vec<String> {
+        self.library.installed_names()
     }
 
     pub(crate) fn loader(&self) -> &Loader {
@@ -233,8 +246,9 @@ impl Runtime {
     fn read(&self, path: &Path) -> Result<Arc<Plugin>, RuntimeError> {
         let unreadable = |e: std::io::Error| RuntimeError::Unreadable { path: path.to_owned(), why: e.to_string() };
         let bytes = read_bounded(path).map_err(unreadable)?;
-        let source = Source { name: path.display().to_string(), bundled: false, bytes: Cow::Owned(bytes) };
-        Plugin::remembered(&self.loader, source).or_else(|source| Plugin::learn(&self.loader, source)).map(Arc::new)
+        let source = Source { name: path.display().to_string(), bytes: Bytes::Read(bytes.into()) };
+        let plugin = Plugin::remembered(&self.loader, &source);
+        plugin.map_or_else(|| Plugin::learn(&self.loader, source), Ok).map(Arc::new)
     }
 }
 
@@ -262,15 +276,4 @@ impl Role {
             Self::Hook => !plugin.about.hooks.is_empty(),
         }
     }
-}
-
-/// One byte more than may be is enough to say that it is too much.
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::Read;
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(crate::anatomy::SIZE_MAX as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

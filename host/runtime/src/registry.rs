@@ -2,18 +2,18 @@
 //! from the vault and instantiates nothing.
 
 use crate::anatomy::Anatomy;
-use crate::compile::Digest;
+use crate::compile::{Digest, Raw};
 use crate::describe::describe;
 use crate::error::RuntimeError;
 use crate::loader::Loader;
 use crate::manifest::Manifest;
 use crate::once::Once;
+use crate::source::Source;
 use crate::v0_1::{Codec, Hook, Tool};
 use model::grant::Grant;
 use model::provider::Model;
 use model::tool::ToolSpec;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a model adapter says of itself.
@@ -127,15 +127,23 @@ pub struct PluginInfo {
     pub tools: Vec<Arc<ToolSpec>>,
     pub hooks: Vec<HookPoint>,
     pub provider: Option<ProviderInfo>,
-    /// What it may touch at most.
+    /// It says of itself what it asks for.
+    pub has_manifest: bool,
+    /// What it may touch at most; of one that is not installed yet, what it asks for.
     pub grant: Grant,
 }
 
-/// Where a component came from.
-pub struct Source {
-    pub name: String,
-    pub bundled: bool,
-    pub bytes: Cow<'static, [u8]>,
+impl PluginInfo {
+    /// As a manifest that lies beside the component has it.
+    pub(crate) fn describe_by(&mut self, manifest: &Manifest) {
+        let told = manifest.clone();
+        self.grant = manifest.grant();
+        self.has_manifest = true;
+        self.description = told.description.or(self.description.take());
+        self.version = told.version.or(self.version.take());
+        self.licence = told.licence.or(self.licence.take());
+        self.homepage = told.homepage.or(self.homepage.take());
+    }
 }
 
 /// A component that can be used.
@@ -156,13 +164,11 @@ const FORMAT: &str = concat!("about 3, ", env!("CARGO_PKG_VERSION"));
 
 impl Plugin {
     /// What the vault knows of it, if it does.
-    pub fn remembered(loader: &Loader, source: Source) -> Result<Self, Source> {
-        let digest = Digest::of(&source.bytes);
+    pub fn remembered(loader: &Loader, source: &Source) -> Option<Self> {
+        let digest = source.digest();
         let stored = loader.vault().and_then(|v| v.read(&about_file(&digest)));
-        match stored.and_then(|json| serde_json::from_slice(&json).ok()) {
-            Some(about) => Ok(Self::new(source, digest, about)),
-            None => Err(source),
-        }
+        let about = stored.and_then(|json| serde_json::from_slice(&json).ok())?;
+        Some(Self::new(source.clone(), digest, about))
     }
 
     /// Compiles it, asks it what it offers, and remembers that.
@@ -170,19 +176,20 @@ impl Plugin {
     /// # Errors
     /// A file that is no usable component.
     pub fn learn(loader: &Loader, source: Source) -> Result<Self, RuntimeError> {
-        let digest = Digest::of(&source.bytes);
-        let anatomy = Anatomy::read(&source.name, &source.bytes)?;
-        let about = describe(loader, &source.name, &digest, &source.bytes, anatomy)?;
+        let (digest, bytes) = (source.digest(), source.read()?);
+        let anatomy = Anatomy::read(&source.name, &bytes)?;
+        let raw = Raw { name: &source.name, digest, bytes: &bytes, ours: source.is_bundled() };
+        let about = describe(loader, &raw, anatomy)?;
+        drop(bytes);
         Ok(Self::kept(loader, source, digest, about))
     }
 
-    /// Takes what was noted of its tools when the program was built, and remembers that. Gives the source back where the note is
-    /// of no use: then the component has to be asked.
-    pub fn noted(loader: &Loader, source: Source, tools: &str) -> Result<Self, Source> {
-        let digest = Digest::of(&source.bytes);
-        let Ok(anatomy) = Anatomy::read(&source.name, &source.bytes) else { return Err(source) };
-        let Ok(tools) = serde_json::from_str(tools) else { return Err(source) };
-        Ok(Self::kept(loader, source, digest, About::of_tools(anatomy, tools)))
+    /// Takes what was noted of its tools when the program was built, and remembers that. `None` where the note is of no use: then
+    /// the component has to be asked.
+    pub fn noted(loader: &Loader, source: &Source, tools: &str) -> Option<Self> {
+        let anatomy = Anatomy::read(&source.name, &source.read().ok()?).ok()?;
+        let tools = serde_json::from_str(tools).ok()?;
+        Some(Self::kept(loader, source.clone(), source.digest(), About::of_tools(anatomy, tools)))
     }
 
     fn kept(loader: &Loader, source: Source, digest: Digest, about: About) -> Self {
@@ -196,7 +203,7 @@ impl Plugin {
 
     fn new(source: Source, digest: Digest, about: About) -> Self {
         Self {
-            grant: Arc::new(about.manifest.grant()),
+            grant: Arc::new(source.installed().map_or_else(|| about.manifest.grant(), |i| i.pinned.grant.clone())),
             label: source.name.as_str().into(),
             source,
             digest,
@@ -216,7 +223,7 @@ impl Plugin {
     /// When it cannot be compiled or linked.
     pub fn tool(&self, loader: &Loader) -> Result<Tool, RuntimeError> {
         self.tool.get(|| {
-            let pre = loader.link_acting(&self.source.name, &self.digest, &self.source.bytes)?;
+            let pre = self.raw(|raw| loader.link_acting(raw))?;
             Tool::new(&pre).map_err(|e| unlinkable(&self.source.name, &e))
         })
     }
@@ -224,24 +231,30 @@ impl Plugin {
     /// # Errors
     /// When it cannot be compiled or linked.
     pub fn hook(&self, loader: &Loader) -> Result<Hook, RuntimeError> {
-        self.hook
-            .get(|| loader.link_acting(&self.source.name, &self.digest, &self.source.bytes).map(|pre| Hook::new(&pre)))
+        self.hook.get(|| self.raw(|raw| loader.link_acting(raw)).map(|pre| Hook::new(&pre)))
     }
 
     /// # Errors
     /// When it cannot be compiled or linked.
     pub fn codec(&self, loader: &Loader) -> Result<Codec, RuntimeError> {
-        self.codec.get(|| loader.link_codec(&self.source.name, &self.digest, &self.source.bytes))
+        self.codec.get(|| self.raw(|raw| loader.link_codec(raw)))
+    }
+
+    /// The bytes as they are now, once they are known to be what was looked at.
+    fn raw<T>(&self, how: impl FnOnce(&Raw<'_>) -> Result<T, RuntimeError>) -> Result<T, RuntimeError> {
+        let bytes = self.source.read()?;
+        how(&Raw { name: &self.source.name, digest: self.digest, bytes: &bytes, ours: self.source.is_bundled() })
     }
 
     #[must_use]
     pub fn info(&self) -> PluginInfo {
         let (about, manifest) = (self.about.clone(), &self.about.manifest);
-        PluginInfo {
+        let has_manifest = *manifest != Manifest::default();
+        let mut info = PluginInfo {
             name: self.source.name.clone(),
-            bundled: self.source.bundled,
+            bundled: self.source.is_bundled(),
             digest: self.digest.hex(),
-            size: self.source.bytes.len() as u64,
+            size: self.source.size(),
             description: manifest.description.clone(),
             version: manifest.version.clone(),
             licence: manifest.licence.clone(),
@@ -251,8 +264,16 @@ impl Plugin {
             tools: about.tools,
             hooks: about.hooks,
             provider: about.provider,
+            has_manifest,
             grant: (*self.grant).clone(),
+        };
+        if let Some(installed) = self.source.installed() {
+            if let Some(manifest) = &installed.pinned.manifest {
+                info.describe_by(manifest);
+            }
+            info.grant = installed.pinned.grant.clone();
         }
+        info
     }
 }
 

@@ -82,7 +82,7 @@ impl std::ops::Deref for Content {
 }
 
 /// Refuses what another user owns or may change: compiled code is run as it stands.
-fn owned(path: &Path) -> io::Result<()> {
+pub(crate) fn owned(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     let mine = found.uid() == rustix::process::geteuid().as_raw() && !found.is_symlink();
     if mine && found.mode() & 0o077 == 0 {

@@ -1,4 +1,7 @@
-//! `airlock plugin list|inspect|call`.
+//! `airlock plugin …`: what components there are, what they may do, and how others are installed.
+
+mod add;
+mod grants;
 
 use super::session::other;
 use super::{Format, Ground, Permits, columns, print, print_foreign, print_json, say};
@@ -24,6 +27,16 @@ pub enum PluginCommand {
     List(ListArgs),
     /// Show what a plugin or a component file offers and asks for
     Inspect(InspectArgs),
+    /// Install a component
+    Add(add::AddArgs),
+    /// Let a plugin do more
+    Grant(grants::GrantArgs),
+    /// Let a plugin do less
+    Revoke(grants::RevokeArgs),
+    /// Look for new versions where the plugins came from
+    Update(add::UpdateArgs),
+    /// Remove a plugin
+    Remove(add::RemoveArgs),
     /// Run one tool without a model, through the same gate
     Call(CallArgs),
     #[command(external_subcommand)]
@@ -67,20 +80,26 @@ pub struct CallArgs {
     require_sandbox: bool,
 }
 
-/// Parts of the interface that come later.
-const LATER: &[&str] = &["add", "grant", "revoke", "update", "remove"];
-
-pub async fn main(command: &PluginCommand) -> Result<Exit, Report> {
+pub async fn main(command: &'static PluginCommand) -> Result<Exit, Report> {
     match command {
         PluginCommand::List(args) => list(args).await.map(|()| Exit::Well),
         PluginCommand::Inspect(args) => inspect(args).await.map(|()| Exit::Well),
+        PluginCommand::Add(args) => add::add(args).await.map(|()| Exit::Well),
+        PluginCommand::Grant(args) => grants::grant(args).await.map(|()| Exit::Well),
+        PluginCommand::Revoke(args) => grants::revoke(args).await.map(|()| Exit::Well),
+        PluginCommand::Update(args) => add::update(args).await.map(|()| Exit::Well),
+        PluginCommand::Remove(args) => add::remove(args).await.map(|()| Exit::Well),
         PluginCommand::Call(args) => call(args).await,
-        PluginCommand::Other(words) => Err(other("plugin", words, LATER)),
+        PluginCommand::Other(words) => Err(other("plugin", words, &[])),
     }
 }
 
 async fn list(args: &ListArgs) -> Result<(), Report> {
-    let plugins = wire::runtime().await?.plugins()?;
+    let runtime = wire::runtime().await?;
+    let plugins = runtime.plugins()?;
+    for why in runtime.unsound()? {
+        say(&why.to_string());
+    }
     match args.format {
         Format::Json => plugins.iter().map(as_json).try_for_each(|p| print_json(&p)),
         Format::Text => print(&columns(&plugins.iter().map(row).collect::<Vec<_>>())),
@@ -137,20 +156,12 @@ fn as_text(p: &PluginInfo) -> String {
         vec!["size".into(), format!("{} bytes", p.size)],
         vec!["digest".into(), p.digest.clone()],
         vec!["offers".into(), offers(p)],
+        vec!["rights".into(), p.grant.words()],
     ];
-    rows.extend(p.grant.fs.iter().map(|(path, mode)| vec!["may touch".into(), format!("{path} {}", plain(mode))]));
-    rows.extend(p.grant.process.programs.iter().map(|n| vec!["may run".into(), n.clone()]));
     rows.extend(p.imports.iter().map(|i| vec!["imports".into(), i.clone()]));
     rows.extend(p.exports.iter().map(|e| vec!["exports".into(), e.clone()]));
     rows.retain(|r| r.get(1).is_some_and(|cell| !cell.is_empty()));
     columns(&rows)
-}
-
-fn plain(mode: &model::grant::Mode) -> &'static str {
-    match mode {
-        model::grant::Mode::ReadOnly => "ro",
-        model::grant::Mode::ReadWrite => "rw",
-    }
 }
 
 /// What a running call says of itself is not shown: there is nobody to look at it for long.

@@ -350,7 +350,7 @@ pub fn duration(node: &Node<'_>) -> Result<Duration, ConfigError> {
 }
 
 /// Options of an adapter are its own affair: they are handed on as JSON.
-fn json(node: &Node<'_>) -> Result<Value, ConfigError> {
+pub fn json(node: &Node<'_>) -> Result<Value, ConfigError> {
     Ok(match node.value() {
         DeValue::String(s) => Value::from(s.as_ref()),
         DeValue::Boolean(b) => Value::from(*b),

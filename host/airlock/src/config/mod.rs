@@ -9,6 +9,7 @@ pub mod choice;
 mod compaction;
 pub mod error;
 pub mod file;
+pub mod grants;
 pub mod http;
 pub mod inputs;
 pub mod keys;

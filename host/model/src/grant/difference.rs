@@ -19,6 +19,7 @@ impl Grant {
         let fs = self.fs.iter().filter(|(path, mode)| !covered(path, **mode, &other.fs));
         Self {
             fs: fs.map(|(path, mode)| (path.clone(), *mode)).collect(),
+            http: self.http.beyond(&other.http),
             process: Programs { programs: names_beyond(&self.process.programs, &other.process.programs) },
             env: AllowList { allow: names_beyond(&self.env.allow, &other.env.allow) },
             secrets: AllowList { allow: names_beyond(&self.secrets.allow, &other.secrets.allow) },
@@ -37,10 +38,31 @@ impl Grant {
         let both = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.union(b).cloned().collect();
         Self {
             fs,
+            http: self.http.join(&other.http),
             process: Programs { programs: both(&self.process.programs, &other.process.programs) },
             env: AllowList { allow: both(&self.env.allow, &other.env.allow) },
             secrets: AllowList { allow: both(&self.secrets.allow, &other.secrets.allow) },
             limits: self.limits.join(&other.limits),
+        }
+    }
+
+    /// What is left once `less` is taken away: to take away reading takes the folder away, to take away `rw` leaves it readable;
+    /// a limit goes back to the usual one. Of a folder no part can be taken out.
+    #[must_use]
+    pub fn without(&self, less: &Self) -> Self {
+        let left = |path: &String, mode: Mode| match less.fs.iter().filter(|(o, _)| holds(o, path)).map(|(_, m)| *m).min() {
+            None => Some(mode),
+            Some(Mode::ReadOnly) => None,
+            Some(Mode::ReadWrite) => Some(Mode::ReadOnly),
+        };
+        let fs = self.fs.iter().filter_map(|(path, mode)| Some((path.clone(), left(path, *mode)?)));
+        Self {
+            fs: fs.collect(),
+            http: self.http.beyond(&less.http),
+            process: Programs { programs: names_beyond(&self.process.programs, &less.process.programs) },
+            env: AllowList { allow: names_beyond(&self.env.allow, &less.env.allow) },
+            secrets: AllowList { allow: names_beyond(&self.secrets.allow, &less.secrets.allow) },
+            limits: self.limits.without(&less.limits),
         }
     }
 
@@ -63,7 +85,11 @@ impl Grant {
 
 /// Whether some entry covers a folder in this mode.
 fn covered(path: &str, mode: Mode, by: &BTreeMap<String, Mode>) -> bool {
-    by.iter().any(|(outer, held)| *held >= mode && inner_of(outer, path) == Some(path))
+    by.iter().any(|(outer, held)| *held >= mode && holds(outer, path))
+}
+
+fn holds(outer: &str, path: &str) -> bool {
+    inner_of(outer, path) == Some(path)
 }
 
 fn names_beyond(a: &BTreeSet<String>, b: &BTreeSet<String>) -> BTreeSet<String> {
@@ -89,6 +115,16 @@ impl LimitsAsked {
 
     fn beyond(&self, o: &Self) -> Self {
         self.by_field(o, |a, b| (a > b).then_some(a))
+    }
+
+    fn without(&self, o: &Self) -> Self {
+        let left = |held: Option<u64>, less: Option<u64>| held.filter(|_| less.is_none());
+        Self {
+            memory: left(self.memory, o.memory),
+            cpu_ms: left(self.cpu_ms, o.cpu_ms),
+            wall_ms: left(self.wall_ms, o.wall_ms),
+            output: left(self.output, o.output),
+        }
     }
 
     fn join(&self, o: &Self) -> Self {
@@ -130,6 +166,20 @@ mod tests {
             assert_eq!(new.beyond(&new), Grant::default());
             assert_eq!(new.beyond(&new.join(&old)), Grant::default(), "a join holds both");
             assert_eq!(old.beyond(&new.join(&old)), Grant::default(), "a join holds both");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_away_is_gone() {
+        for (held, less, left) in [
+            (grant(&[("docs", RW)], &[], None), grant(&[("docs", RO)], &[], None), Grant::default()),
+            (grant(&[("docs", RW)], &[], None), grant(&[("docs", RW)], &[], None), grant(&[("docs", RO)], &[], None)),
+            (grant(&[("docs/a", RO)], &[], None), grant(&[(".", RO)], &[], None), Grant::default()),
+            (grant(&[(".", RO)], &[], None), grant(&[("docs", RO)], &[], None), grant(&[(".", RO)], &[], None)),
+            (grant(&[], &["git", "ls"], None), grant(&[], &["git"], None), grant(&[], &["ls"], None)),
+            (grant(&[], &["git"], Some(5)), grant(&[], &["*"], Some(1)), Grant::default()),
+        ] {
+            assert_eq!(held.without(&less), left, "{held:?} without {less:?}");
         }
     }
 

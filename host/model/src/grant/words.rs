@@ -42,8 +42,15 @@ impl Grant {
         } else if !self.env.allow.is_empty() {
             all.push(format!("may see the environment variables {}", names(&self.env.allow)));
         }
-        if !self.secrets.allow.is_empty() {
-            all.push(format!("may have your secrets sent for it: {}", names(&self.secrets.allow)));
+        let secrets = names(&self.secrets.allow);
+        match (self.http.is_empty(), secrets.is_empty()) {
+            (true, true) => {}
+            (true, false) => all.push(format!("may have your secrets sent for it: {secrets}")),
+            (false, true) => all.push(format!("may connect to {}", self.http.in_words().join(", "))),
+            (false, false) => {
+                let hosts = self.http.in_words().join(", ");
+                all.push(format!("may connect to {hosts} with your secrets: {secrets}"));
+            }
         }
         all
     }
@@ -121,6 +128,14 @@ mod tests {
             (
                 json!({ "process": { "programs": ["git", "ls"] }, "env": { "allow": ["LANG"] } }),
                 "may run git, ls, in the sandbox; may see the environment variables LANG; 64 MiB, 10 s",
+            ),
+            (
+                json!({ "http": { "hosts": ["api.example.com"] }, "secrets": { "allow": ["github"] } }),
+                "may connect to https://api.example.com with your secrets: github; 64 MiB, 10 s",
+            ),
+            (
+                json!({ "http": { "hosts": ["http://127.0.0.1:8080"], "rule": [{ "host": "x.org", "methods": ["GET"], "paths": ["/v1"] }] } }),
+                "may connect to http://127.0.0.1:8080, GET https://x.org/v1; 64 MiB, 10 s",
             ),
             (
                 json!({ "process": { "programs": ["*"] }, "secrets": { "allow": ["github"] }, "limits": { "output": 2_097_152, "wall_ms": 10 } }),

@@ -1,0 +1,173 @@
+//! `airlock plugin add|update|remove`: what is installed, once the person agreed to it.
+
+use super::grants::{self, Agreement};
+use crate::cli::{Format, print_foreign, print_json, say};
+use crate::config::grants as grant_text;
+use crate::report::Report;
+use crate::wire;
+use clap::Args;
+use model::grant::Grant;
+use runtime::install::{Candidate, Decision, Offer, Pinned, Standing, name_of_file};
+use runtime::{Manifest, Runtime};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, Args)]
+pub struct AddArgs {
+    /// A component file
+    source: String,
+    /// What it is called here; its file's name if it is not said
+    #[arg(long)]
+    name: Option<String>,
+    /// What it may do, instead of all that it asks for: a file, or fs:FOLDER=ro|rw, net:HOST, process:PROGRAM, env:NAME, secrets:NAME, memory=SIZE, cpu=TIME (repeatable)
+    #[arg(long, value_name = "RIGHT")]
+    grant: Vec<String>,
+    /// Agree without being asked
+    #[arg(long)]
+    yes: bool,
+    /// Text for people or JSON for programs
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct UpdateArgs {
+    /// Name of the plugin; all of them if it is not said
+    name: Option<String>,
+    /// Agree to what is new without being asked
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RemoveArgs {
+    /// Name of the plugin
+    name: String,
+}
+
+/// Bytes of a component with what lies beside it.
+struct Fetched {
+    /// Where it is found again.
+    source: String,
+    name: String,
+    bytes: Vec<u8>,
+    sidecar: Option<Manifest>,
+}
+
+pub async fn add(args: &'static AddArgs) -> Result<(), Report> {
+    let runtime = wire::runtime().await?;
+    let fetched = fetch(&args.source)?;
+    let name = args.name.clone().unwrap_or_else(|| fetched.name.clone());
+    let candidate = look_at(&runtime, name, fetched).await?;
+    let given = (!args.grant.is_empty()).then(|| rights(&args.grant)).transpose()?;
+    let Some((grant, agreement)) = put(&candidate, given.as_ref())? else {
+        say(&format!("{} is installed already, just so", candidate.info.name));
+        return Ok(());
+    };
+    grants::agree(&agreement, args.yes)?;
+    let pinned = runtime.install(candidate, decision(grant))?;
+    tell(args.format, &pinned)
+}
+
+pub async fn update(args: &'static UpdateArgs) -> Result<(), Report> {
+    let runtime = wire::runtime().await?;
+    let mut installed = runtime.installed()?;
+    if let Some(name) = &args.name {
+        installed.retain(|p| p.name == *name);
+        if installed.is_empty() {
+            return Err(runtime::RuntimeError::from(runtime::install::InstallError::NotThere { name: name.clone() }).into());
+        }
+    }
+    for before in installed {
+        renew(&runtime, &before, args.yes).await?;
+    }
+    Ok(())
+}
+
+async fn renew(runtime: &Arc<Runtime>, before: &Pinned, yes: bool) -> Result<(), Report> {
+    let mut fetched = fetch(&before.source)?;
+    fetched.source.clone_from(&before.source);
+    let candidate = look_at(runtime, before.name.clone(), fetched).await?;
+    match put(&candidate, None)? {
+        None => print_foreign(&format!("{} is as it was\n", before.name)),
+        Some((grant, agreement)) => {
+            grants::agree(&agreement, yes)?;
+            let pinned = runtime.install(candidate, decision(grant))?;
+            tell(Format::Text, &pinned)
+        }
+    }
+}
+
+pub async fn remove(args: &RemoveArgs) -> Result<(), Report> {
+    let gone = wire::runtime().await?.uninstall(&args.name)?;
+    print_foreign(&format!("removed {} ({})\n", gone.name, gone.source))
+}
+
+/// A component is compiled and asked what it offers, which takes a while and no waiting.
+async fn look_at(runtime: &Arc<Runtime>, name: String, fetched: Fetched) -> Result<Candidate, Report> {
+    let runtime = runtime.clone();
+    let Fetched { source, bytes, sidecar, .. } = fetched;
+    let offer = Offer { name, source, bytes, sidecar };
+    let looked = tokio::task::spawn_blocking(move || runtime.candidate(offer)).await;
+    Ok(looked.map_err(|e| Report::internal(format!("the look at the component broke off: {e}")))??)
+}
+
+/// What the component is to be given, and what has to be agreed to for that. `None`: nothing changes.
+fn put(candidate: &Candidate, given: Option<&Grant>) -> Result<Option<(Grant, Agreement)>, Report> {
+    let given = given.map(|g| candidate.narrowed(g)).transpose().map_err(runtime::RuntimeError::from)?;
+    let whole = || given.clone().unwrap_or_else(|| candidate.info.grant.clone());
+    let name = &candidate.info.name;
+    Ok(match candidate.standing() {
+        Standing::New => Some((whole(), Agreement::to_all(name, &whole()))),
+        Standing::Elsewhere { from } => Some((whole(), Agreement::to_another(name, &from, &candidate.source, &whole()))),
+        Standing::Same if given.is_none() => None,
+        Standing::Same => Some((whole(), Agreement::to_all(name, &whole()))),
+        Standing::Upgrade(upgrade) => match given {
+            Some(given) => Some((given.clone(), Agreement::to_all(name, &given))),
+            None => Some((upgrade.grant, Agreement::to_new(name, &upgrade.new))),
+        },
+    })
+}
+
+fn decision(grant: Grant) -> Decision {
+    Decision { grant, decided: grants::now(), owner: grants::OWNER.into() }
+}
+
+fn tell(format: Format, pinned: &Pinned) -> Result<(), Report> {
+    match format {
+        Format::Json => print_json(&json!({
+            "name": pinned.name, "source": pinned.source, "digest": pinned.blake3, "sha256": pinned.sha256,
+            "size": pinned.size, "version": pinned.version, "publisher": pinned.publisher, "grant": pinned.grant,
+        })),
+        Format::Text => {
+            let version = pinned.version.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
+            print_foreign(&format!("installed {}{version}: {}\n", pinned.name, pinned.grant.words()))
+        }
+    }
+}
+
+/// All that the flags give, taken together.
+pub(super) fn rights(texts: &[String]) -> Result<Grant, Report> {
+    let one = |text: &String| match grant_text::from_flag(text) {
+        Some(grant) => Ok(grant),
+        None if Path::new(text).is_file() => Ok(grant_text::read_file(Path::new(text))?.grant()),
+        None => Err(Report::usage(
+            format!("`{text}` is no right, and no file"),
+            "Write fs:docs=ro, net:HOST, process:git, env:LANG, secrets:NAME, memory=128MiB, cpu=30s, or name a grant file.",
+        )),
+    };
+    texts.iter().try_fold(Grant::default(), |all, text| Ok(all.join(&one(text)?)))
+}
+
+fn fetch(source: &str) -> Result<Fetched, Report> {
+    let path = PathBuf::from(source);
+    let unreadable = |e: std::io::Error| {
+        Report::usage(format!("the component {source} cannot be read: {e}"), "Name a component file (`.wasm`).")
+    };
+    let path = path.canonicalize().map_err(unreadable)?;
+    let bytes = runtime::read_bounded(&path).map_err(unreadable)?;
+    let beside = path.with_extension("airlock.toml");
+    let sidecar = beside.is_file().then(|| grant_text::read_file(&beside)).transpose()?;
+    Ok(Fetched { source: path.display().to_string(), name: name_of_file(source), bytes, sidecar })
+}

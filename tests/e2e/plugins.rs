@@ -1,0 +1,193 @@
+//! Third-party components: installed, granted, updated, removed; and what must not be installed or run.
+
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use support::Home;
+use support::home::Run;
+
+/// A tool `writer` that writes the file its input names, asking for the whole workspace in its manifest.
+const WRITER: &str = "writer";
+/// A tool `echo` without a manifest.
+const ECHO: &str = "echo";
+
+fn guest(name: &str) -> Vec<u8> {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests");
+    BUILT.get_or_init(|| {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--release", "--quiet", "--target", "wasm32-wasip2", "--target-dir", "target"])
+            .args(["-p", WRITER, "-p", ECHO])
+            .current_dir(&folder)
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .output()
+            .expect("cargo");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    });
+    let file = folder.join("target/wasm32-wasip2/release").join(name).with_extension("wasm");
+    std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// The component `echo` with this manifest at its end.
+fn with_manifest(manifest: &Value) -> Vec<u8> {
+    let (name, text) = ("airlock:manifest", manifest.to_string());
+    let mut bytes = guest(ECHO);
+    let size = |n: usize| [(n & 0x7f) as u8 | 0x80, (n >> 7) as u8];
+    bytes.push(0);
+    bytes.extend(size(1 + name.len() + text.len()));
+    bytes.push(name.len() as u8);
+    bytes.extend(name.as_bytes());
+    bytes.extend(text.as_bytes());
+    bytes
+}
+
+fn put(home: &Home, name: &str, bytes: &[u8]) -> PathBuf {
+    let path = home.path(name);
+    std::fs::write(&path, bytes).expect("a component file");
+    path
+}
+
+fn plugin(home: &Home, args: &[&str]) -> Run {
+    let all: Vec<&str> = ["plugin"].into_iter().chain(args.iter().copied()).collect();
+    home.airlock(&all)
+}
+
+fn add(home: &Home, path: &Path, more: &[&str]) -> Run {
+    let path = path.to_str().expect("a path");
+    plugin(home, &[&["add", path], more].concat())
+}
+
+fn has(run: &Run, words: &[&str]) {
+    assert!(words.iter().all(|w| run.stderr.contains(w)), "should say {words:?}: {}", run.stderr);
+}
+
+fn stored(home: &Home) -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(home.data_dir().join("plugins"));
+    folder.into_iter().flatten().flatten().map(|e| e.path()).collect()
+}
+
+#[test]
+fn a_component_is_installed_called_and_removed() {
+    let home = Home::new();
+    let file = put(&home, "writer.wasm", &guest(WRITER));
+    let refused = add(&home, &file, &[]).exits(4);
+    has(&refused, &["may read and change files in the workspace", "64 MiB, 10 s", "nobody is there to agree"]);
+    assert!(!home.data_dir().join("plugins.lock").exists(), "nothing was installed");
+    let _ = add(&home, &file, &["--yes"]).exits(0);
+    let listed = plugin(&home, &["list", "--format", "json"]).exits(0).lines();
+    let mine = listed.iter().find(|p| p["name"] == WRITER).expect("it is listed");
+    assert_eq!((&mine["bundled"], &mine["grant"]["fs"]), (&json!(false), &json!({ ".": "rw" })));
+    let call = ["call", WRITER, WRITER, r#"{"file":"made.txt"}"#, "--allow", "writer", "--allow", "edit"];
+    assert_eq!(plugin(&home, &call).exits(0).stdout, "written\n");
+    assert_eq!(home.read("made.txt"), b"written");
+    let _ = plugin(&home, &["remove", WRITER]).exits(0);
+    assert!(stored(&home).is_empty());
+    let _ = plugin(&home, &call).exits(2);
+}
+
+/// What was not given is refused whatever the rules allow.
+#[test]
+fn a_grant_is_the_upper_bound() {
+    let home = Home::new();
+    let file = put(&home, "writer.wasm", &guest(WRITER));
+    home.file("docs/a.txt", "a");
+    home.file("src/a.txt", "a");
+    let _ = add(&home, &file, &["--yes", "--grant", "fs:docs=rw"]).exits(0);
+    let write = |path: &str| {
+        let input = json!({ "file": path }).to_string();
+        plugin(&home, &["call", WRITER, WRITER, &input, "--yes"])
+    };
+    let _ = write("docs/new.txt").exits(0);
+    assert_ne!(write("src/new.txt").code, 0);
+    assert!(!home.work().join("src/new.txt").exists());
+    let _ = plugin(&home, &["grant", WRITER, "fs:src=rw"]).exits(0);
+    let _ = write("src/new.txt").exits(0);
+    let _ = plugin(&home, &["revoke", WRITER, "fs:docs"]).exits(0);
+    assert_ne!(write("docs/other.txt").code, 0);
+    has(&plugin(&home, &["revoke", WRITER, "fs:docs"]).exits(2), &["was not given"]);
+    has(&plugin(&home, &["grant", WRITER, "fs:/=rw"]).exits(2), &["does not ask for it", "anywhere on this machine"]);
+    let _ = plugin(&home, &["revoke", WRITER]).exits(0);
+    assert_ne!(write("src/newest.txt").code, 0);
+}
+
+/// Attack 22.
+#[test]
+fn a_file_that_was_swapped_after_the_approval_is_not_run() {
+    let home = Home::new();
+    let file = put(&home, "echo.wasm", &guest(ECHO));
+    let _ = add(&home, &file, &[]).exits(0);
+    let call = ["call", ECHO, ECHO, "{}", "--yes"];
+    let _ = plugin(&home, &call).exits(0);
+    let [kept] = &stored(&home)[..] else { panic!("one component") };
+    std::fs::write(kept, guest(WRITER)).expect("the swap");
+    let run = plugin(&home, &call).exits(1);
+    has(&run, &["is not the file that was agreed to", "echo"]);
+    has(&plugin(&home, &["list"]).exits(0), &["is not the file that was agreed to"]);
+    // What lies elsewhere is of no account, and nor is a lock that names another digest.
+    let lock = home.data_dir().join("plugins.lock");
+    let text = std::fs::read_to_string(&lock).expect("the lock");
+    let digest = text.lines().find_map(|l| l.strip_prefix("blake3 = ")).expect("a digest").trim_matches('"').to_owned();
+    std::fs::write(&lock, text.replace(&digest, &"0".repeat(64))).expect("the lock");
+    assert_ne!(plugin(&home, &call).code, 0);
+    std::fs::write(&lock, "nonsense").expect("the lock");
+    has(&plugin(&home, &["list"]).exits(2), &["plugins.lock", "cannot be read"]);
+}
+
+/// Attack 22.
+#[test]
+fn the_programs_names_stand() {
+    let home = Home::new();
+    let echo = put(&home, "echo.wasm", &guest(ECHO));
+    let long = "n".repeat(300);
+    for (name, words) in [
+        ("read", ["part of the program", "--name"]),
+        ("openai_chat", ["part of the program", "openai-chat"]),
+        ("r\u{435}ad", ["letters that can look like others", "--name"]),
+        (&*long, ["longer than 64", "--name"]),
+        ("../x", ["cannot be the name", "--name"]),
+        ("", ["empty", "--name"]),
+    ] {
+        has(&add(&home, &echo, &["--name", name]).exits(2), &words);
+    }
+    let _ = add(&home, &echo, &[]).exits(0);
+    let other = add(&home, &echo, &["--name", "echo2"]).exits(2);
+    has(&other, &["its tool `echo` is called like one of `echo`"]);
+}
+
+#[test]
+fn an_update_asks_for_just_what_is_new() {
+    let home = Home::new();
+    let version = |v: &str, fs: Value| with_manifest(&json!({ "version": v, "fs": fs }));
+    let file = put(&home, "echo.wasm", &version("1.1.0", json!({ "docs": "ro" })));
+    let _ = add(&home, &file, &["--yes"]).exits(0);
+    let update = |more: &[&str]| plugin(&home, &[&["update", ECHO], more].concat());
+    assert!(update(&[]).exits(0).stdout.contains("as it was"));
+    put(&home, "echo.wasm", &version("1.2.0", json!({ "docs/a": "ro" })));
+    assert!(update(&[]).exits(0).stdout.contains("docs/a"), "narrower: nobody is asked");
+    put(&home, "echo.wasm", &version("1.3.0", json!({ "docs/a": "ro", "out": "rw" })));
+    let asked = update(&[]).exits(4);
+    has(&asked, &["asks for more than before", "may read and change files under ./out"]);
+    assert!(!asked.stderr.contains("docs/a"), "{}", asked.stderr);
+    assert!(plugin(&home, &["list"]).stdout.contains("1.2.0"), "the old one stays");
+    let _ = update(&["--yes"]).exits(0);
+    put(&home, "echo.wasm", &version("1.2.9", json!({})));
+    has(&update(&["--yes"]).exits(2), &["1.2.9", "is older than 1.3.0"]);
+    let elsewhere = put(&home, "other.wasm", &version("1.4.0", json!({})));
+    has(&add(&home, &elsewhere, &["--name", ECHO]).exits(4), &["came from", "echo.wasm", "other.wasm"]);
+}
+
+#[test]
+fn a_sidecar_speaks_for_a_component_that_does_not() {
+    let home = Home::new();
+    let file = put(&home, "echo.wasm", &guest(ECHO));
+    let sidecar = "version = \"2.0.0\"\ndescription = \"Says it again.\"\n[fs]\n\"docs\" = \"ro\"\n";
+    std::fs::write(home.path("echo.airlock.toml"), sidecar).expect("the sidecar");
+    has(&add(&home, &file, &[]).exits(4), &["may read files under ./docs"]);
+    let _ = add(&home, &file, &["--yes"]).exits(0);
+    let shown = plugin(&home, &["inspect", ECHO]).exits(0).stdout;
+    assert!(shown.contains("Says it again.") && shown.contains("2.0.0") && shown.contains("./docs"), "{shown}");
+    std::fs::write(home.path("echo.airlock.toml"), "[fs]\ndocs = \"wx\"\n").expect("the sidecar");
+    has(&add(&home, &file, &["--yes"]).exits(2), &["line 2", "\"ro\" or \"rw\""]);
+}
