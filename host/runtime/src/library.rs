@@ -4,9 +4,9 @@
 
 use crate::anatomy::Anatomy;
 use crate::error::RuntimeError;
+use crate::install::Depot;
 use crate::loader::Loader;
 use crate::once::Once;
-use crate::install::Depot;
 use crate::registry::Plugin;
 use crate::source::{Bytes, Installed, Source};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

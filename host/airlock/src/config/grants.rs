@@ -134,7 +134,8 @@ pub fn from_flag(text: &str) -> Option<Grant> {
     let named = || BTreeSet::from([what.to_owned()]);
     match kind {
         "fs" => {
-            let (path, mode) = what.rsplit_once('=').map_or(Some((what, Mode::ReadOnly)), |(p, m)| Some((p, mode(m)?)))?;
+            let (path, mode) =
+                what.rsplit_once('=').map_or(Some((what, Mode::ReadOnly)), |(p, m)| Some((p, mode(m)?)))?;
             let fits = !path.is_empty() && !runtime::leaves_workspace(path);
             grant.fs.extend(fits.then(|| (path.to_owned(), mode)));
             fits.then_some(grant)

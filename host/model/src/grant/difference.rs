@@ -50,11 +50,12 @@ impl Grant {
     /// a limit goes back to the usual one. Of a folder no part can be taken out.
     #[must_use]
     pub fn without(&self, less: &Self) -> Self {
-        let left = |path: &String, mode: Mode| match less.fs.iter().filter(|(o, _)| holds(o, path)).map(|(_, m)| *m).min() {
-            None => Some(mode),
-            Some(Mode::ReadOnly) => None,
-            Some(Mode::ReadWrite) => Some(Mode::ReadOnly),
-        };
+        let left =
+            |path: &String, mode: Mode| match less.fs.iter().filter(|(o, _)| holds(o, path)).map(|(_, m)| *m).min() {
+                None => Some(mode),
+                Some(Mode::ReadOnly) => None,
+                Some(Mode::ReadWrite) => Some(Mode::ReadOnly),
+            };
         let fs = self.fs.iter().filter_map(|(path, mode)| Some((path.clone(), left(path, *mode)?)));
         Self {
             fs: fs.collect(),

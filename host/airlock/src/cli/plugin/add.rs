@@ -76,7 +76,9 @@ pub async fn update(args: &'static UpdateArgs) -> Result<(), Report> {
     if let Some(name) = &args.name {
         installed.retain(|p| p.name == *name);
         if installed.is_empty() {
-            return Err(runtime::RuntimeError::from(runtime::install::InstallError::NotThere { name: name.clone() }).into());
+            return Err(
+                runtime::RuntimeError::from(runtime::install::InstallError::NotThere { name: name.clone() }).into()
+            );
         }
     }
     for before in installed {
@@ -120,7 +122,9 @@ fn put(candidate: &Candidate, given: Option<&Grant>) -> Result<Option<(Grant, Ag
     let name = &candidate.info.name;
     Ok(match candidate.standing() {
         Standing::New => Some((whole(), Agreement::to_all(name, &whole()))),
-        Standing::Elsewhere { from } => Some((whole(), Agreement::to_another(name, &from, &candidate.source, &whole()))),
+        Standing::Elsewhere { from } => {
+            Some((whole(), Agreement::to_another(name, &from, &candidate.source, &whole())))
+        }
         Standing::Same if given.is_none() => None,
         Standing::Same => Some((whole(), Agreement::to_all(name, &whole()))),
         Standing::Upgrade(upgrade) => match given {

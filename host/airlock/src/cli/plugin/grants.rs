@@ -49,7 +49,10 @@ pub async fn revoke(args: &'static RevokeArgs) -> Result<(), Report> {
     if before.as_ref() == Some(&pinned.grant) {
         return Err(Report::usage(
             format!("nothing of that can be taken from {}: it was not given so", pinned.name),
-            format!("It {}. Of a folder no part can be taken out: revoke the folder, and grant the parts.", pinned.grant.words()),
+            format!(
+                "It {}. Of a folder no part can be taken out: revoke the folder, and grant the parts.",
+                pinned.grant.words()
+            ),
         ));
     }
     print_foreign(&format!("{}: {}\n", pinned.name, pinned.grant.words()))
