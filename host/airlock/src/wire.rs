@@ -20,6 +20,7 @@ use model::provider::{Minds, Provider};
 use model::session::Session;
 use model::store::{Store, StoreError};
 use model::undo::Disk;
+use runtime::caps::http::Means;
 use runtime::{HttpOptions, Runtime, RuntimeError, RuntimeOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,6 +58,7 @@ fn options_of(paths: &Paths, require_sandbox: bool) -> RuntimeOptions {
         on_compile: Some(announce_compiling()),
         require_sandbox,
         private: vec![paths.config.clone()],
+        network: Means::default(),
     }
 }
 

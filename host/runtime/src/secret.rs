@@ -91,6 +91,12 @@ impl Secrets {
     }
 }
 
+/// The names in the placeholders of a text; `None` where one is not closed.
+#[must_use]
+pub fn placeholders(text: &str) -> Option<Vec<&str>> {
+    text.split(OPEN).skip(1).map(|after| after.split_once(CLOSE).map(|(name, _)| name)).collect()
+}
+
 /// Whether a text holds a placeholder.
 #[must_use]
 pub fn has_placeholder(text: &str) -> bool {
