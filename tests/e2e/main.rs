@@ -23,3 +23,4 @@ mod permissions;
 mod plugins;
 mod providers;
 mod undo;
+mod webfetch;

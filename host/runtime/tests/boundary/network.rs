@@ -120,7 +120,12 @@ impl Net {
         self.send_until(allowed, order, CancellationToken::new()).await
     }
 
-    async fn send_until(&self, allowed: &str, order: &str, cancel: CancellationToken) -> Result<ToolOutput, ToolFailure> {
+    async fn send_until(
+        &self,
+        allowed: &str,
+        order: &str,
+        cancel: CancellationToken,
+    ) -> Result<ToolOutput, ToolFailure> {
         let gate = Arc::new(OneRule(Rule::new("net", allowed, Action::Allow)));
         let tools = self.stage.runtime.tools(gate, self.notes.clone());
         tools.call(self.stage.call("fetcher", json!({ "do": order })), self.stage.progress.clone(), cancel).await
@@ -146,10 +151,17 @@ async fn a_permitted_request_is_sent_and_noted() {
     let at = place(&server);
     let order = format!("POST http {at} /a/../x?y=1|x-asked: 2|=body");
     let out = net.send(&format!("http://{at}/*"), &order).await.unwrap();
-    assert!(out.text.starts_with("200\n") && out.text.contains("x-mine: 1") && out.text.ends_with("hello"), "{}", out.text);
+    assert!(
+        out.text.starts_with("200\n") && out.text.contains("x-mine: 1") && out.text.ends_with("hello"),
+        "{}",
+        out.text
+    );
     let seen = server.request().to_lowercase();
     assert!(seen.starts_with("post /x?y=1 http/1.1") && seen.ends_with("body"), "{seen}");
-    assert!(seen.contains(&format!("host: {at}")) && seen.contains("x-asked: 2") && seen.contains("content-length: 4"), "{seen}");
+    assert!(
+        seen.contains(&format!("host: {at}")) && seen.contains("x-asked: 2") && seen.contains("content-length: 4"),
+        "{seen}"
+    );
     let record = net.last();
     assert_eq!((record.verdict, record.status), (Verdict::Sent, Some(200)));
     assert_eq!((record.sent, record.received, record.host), (4, 5, format!("http://{at}")));
@@ -206,7 +218,9 @@ async fn a_redirect_is_handed_over_and_not_followed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_that_frame_a_message_are_refused() {
     let net = Net::new("a.example.com");
-    for header in ["Host: evil.org", "Transfer-Encoding: chunked", "Connection: x", "TE: trailers", "Proxy-Authorization: x"] {
+    for header in
+        ["Host: evil.org", "Transfer-Encoding: chunked", "Connection: x", "TE: trailers", "Proxy-Authorization: x"]
+    {
         let failure = net.send("*", &format!("GET https a.example.com /|{header}")).await.unwrap_err();
         assert!(failure.message.contains("Forbidden"), "{header}: {failure}");
     }
