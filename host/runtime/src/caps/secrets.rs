@@ -2,7 +2,7 @@
 //! request goes. Each is bound to hosts by the person who declared it, and to a component by its grant.
 
 use crate::secret::{Secret, Secrets, has_placeholder, placeholders};
-use crate::veil::Veiled;
+use crate::veil::{SHORTEST, Veiled};
 use model::grant::{AllowList, Requests};
 use model::target::{Scheme, Target};
 use std::collections::BTreeMap;
@@ -57,7 +57,8 @@ impl Purse {
         let names = if grant.allow.is_empty() { Vec::new() } else { source.names() };
         let (mut bound, mut values) = (BTreeMap::new(), BTreeMap::new());
         for name in names.into_iter().filter(|n| may_name(grant, n)) {
-            if let Some(ToolSecret { value, to }) = source.find(&name) {
+            // One that would not be found in an answer is not sent.
+            if let Some(ToolSecret { value, to }) = source.find(&name).filter(|s| s.value.can_be_veiled()) {
                 bound.insert(name.clone(), to);
                 values.insert(name, value);
             }
@@ -86,7 +87,7 @@ impl Purse {
     fn may_go(&self, name: &str, method: &str, target: &Target) -> Result<(), String> {
         let unknown = || {
             format!(
-                "the secret `{name}` is not granted to this component or has no value: declare it under [secrets.{name}]"
+                "the secret `{name}` is not granted to this component, or has no value of {SHORTEST} characters or more: declare it under [secrets.{name}]"
             )
         };
         let to = self.bound.get(name).ok_or_else(unknown)?;
@@ -118,12 +119,13 @@ mod tests {
 
     impl SecretSource for Two {
         fn names(&self) -> Vec<String> {
-            vec!["a".into(), "b".into()]
+            vec!["a".into(), "b".into(), "c".into()]
         }
 
         fn find(&self, name: &str) -> Option<ToolSecret> {
             let to = Requests::to([if name == "a" { "api.example.com" } else { "http://127.0.0.1:9" }]).unwrap();
-            Some(ToolSecret { value: Secret::new(format!("value-of-{name}")), to })
+            let value = if name == "c" { "short".to_owned() } else { format!("value-of-{name}") };
+            Some(ToolSecret { value: Secret::new(value), to })
         }
     }
 
@@ -141,6 +143,7 @@ mod tests {
             (&["a"], "{{secret:a}}", "http://api.example.com/", Err("without TLS")),
             (&["a"], "{{secret:b}}", "http://127.0.0.1:9/", Err("not granted")),
             (&[], "{{secret:a}}", "https://api.example.com/", Err("not granted")),
+            (&["c"], "{{secret:c}}", "http://127.0.0.1:9/", Err("6 characters or more")),
             (&["a"], "{{secret:a", "https://api.example.com/", Err("not closed")),
             (&["a"], "{{secret:a}}{{secret:b}}", "https://api.example.com/", Err("`b` is not granted")),
         ] {
