@@ -23,4 +23,3 @@ mod permissions;
 mod plugins;
 mod providers;
 mod undo;
-mod webfetch;

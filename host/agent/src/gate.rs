@@ -5,6 +5,7 @@
 //! *always* given meanwhile may have answered it. A deny is final, whatever was approved.
 
 mod desk;
+mod flow;
 mod needs;
 mod opinion;
 mod posture;
@@ -17,6 +18,7 @@ pub use posture::{default_rules, expand_home, readable_rules};
 use async_trait::async_trait;
 use desk::Member;
 use model::event::{Event, EventSink};
+use model::flow::{Flow, Labels};
 use model::hook::{Hooks, NoHooks};
 use model::id::{AskId, SessionId};
 use model::permission::{
@@ -40,6 +42,7 @@ pub struct GateOptions {
     /// Given for good in this worktree, as the store knows them.
     pub approvals: Vec<Rule>,
     pub home: Option<PathBuf>,
+    pub flow: Flow,
 }
 
 /// The gate of one run and of all sessions that come of it. [`Actor::worktree`] and the paths of acts are canonical: the gate compares them by name.
@@ -47,6 +50,7 @@ pub struct Gatekeeper {
     policy: Arc<Policy>,
     standings: RwLock<HashMap<SessionId, Member>>,
     home: Option<PathBuf>,
+    flow: Flow,
     store: Arc<dyn Store>,
     asker: Arc<dyn Asker>,
     sink: Arc<dyn EventSink>,
@@ -60,6 +64,8 @@ pub struct Gatekeeper {
 struct State {
     approvals: Vec<Rule>,
     blocked: Option<Denial>,
+    /// What each family has read of, by its root.
+    labels: HashMap<SessionId, Labels>,
     /// Questions that wait for their turn.
     waiting: HashMap<AskId, Waiting>,
 }
@@ -104,6 +110,7 @@ impl Gatekeeper {
             policy: Arc::new(options.policy),
             standings: RwLock::default(),
             home: options.home,
+            flow: options.flow,
             store,
             asker,
             sink,
@@ -312,11 +319,20 @@ impl Gate for Gatekeeper {
         self.state().blocked = None;
     }
 
+    fn taint(&self, session: &SessionId, labels: &Labels) {
+        self.label(session, labels);
+    }
+
+    fn labels(&self, session: &SessionId) -> Labels {
+        self.labels_of(session)
+    }
+
     fn decide(&self, actor: &Actor, act: &Act) -> Action {
         let approvals = self.state().approvals.clone();
         let needs = self.needs(actor, std::slice::from_ref(act));
         let policy = self.policy_of(&actor.session);
-        needs.iter().map(|n| n.judge(&policy, &approvals).action).max().unwrap_or(Action::Allow)
+        let by_rules = needs.iter().map(|n| n.judge(&policy, &approvals).action).max().unwrap_or(Action::Allow);
+        self.flows(&actor.session, &needs).map_or(by_rules, |rule| by_rules.max(rule.action))
     }
 
     fn allowed_by(&self, actor: &Actor, act: &Act) -> Option<Rule> {
@@ -329,6 +345,9 @@ impl Gate for Gatekeeper {
 
     fn missing(&self, actor: &Actor, acts: &[Act]) -> Option<Vec<Rule>> {
         let needs = self.needs(actor, acts);
+        if self.flows(&actor.session, &needs).is_some() {
+            return None;
+        }
         match self.judge(&actor.session, &self.state().approvals, &needs) {
             Verdict::Allowed => Some(Vec::new()),
             Verdict::Denied(_) => None,
@@ -355,11 +374,15 @@ impl Gate for Gatekeeper {
     ) -> Result<(), Denial> {
         let needs = self.needs(actor, acts);
         let verdict = self.judge(&actor.session, &self.state().approvals, &needs);
-        match self.course(actor, &needs, verdict, cancel).await {
-            Course::Pass => Ok(()),
-            Course::Refuse(denial) => Err(denial),
-            Course::Ask => self.ask(actor, needs, false, metadata, cancel).await,
-            Course::Insist => self.ask(actor, needs, true, metadata, cancel).await,
+        let rule = self.flows(&actor.session, &needs);
+        let metadata = flow::told(metadata, rule.as_ref());
+        match flow::over(self.course(actor, &needs, verdict, cancel).await, rule) {
+            Course::Pass => {}
+            Course::Refuse(denial) => return Err(denial),
+            Course::Ask => self.ask(actor, needs, false, metadata, cancel).await?,
+            Course::Insist => self.ask(actor, needs, true, metadata, cancel).await?,
         }
+        self.label(&actor.session, &flow::brought_by(acts));
+        Ok(())
     }
 }

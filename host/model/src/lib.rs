@@ -5,9 +5,9 @@
 
 pub mod address;
 pub mod budget;
-pub mod egress;
 pub mod event;
 pub mod fault;
+pub mod flow;
 pub mod grant;
 pub mod hook;
 pub mod id;

@@ -7,6 +7,7 @@
 //! nothing else: a deny is final.
 
 use crate::fault::FailureKind;
+use crate::flow::{FlowRule, Labels};
 use crate::hook::HookDenial;
 use crate::id::{AskId, CallId, MessageId, SessionId};
 use crate::question::{Answers, Inquiry};
@@ -211,6 +212,8 @@ pub enum Denial {
     Rule(Rule),
     #[error("the hook {} forbids it: {}", .0.hook, .0.reason)]
     Hook(HookDenial),
+    #[error("the flow rule `{0}` forbids it")]
+    Flow(FlowRule),
     #[error("the person said no{}", .0.as_deref().map(|r| format!(": {r}")).unwrap_or_default())]
     Rejected(Option<String>),
     #[error("it needs a permission and nobody is there to give it")]
@@ -295,6 +298,14 @@ pub trait Gate: Send + Sync {
 
     /// Forgets a session that was enrolled.
     fn dismiss(&self, _session: &SessionId) {}
+
+    /// Notes where something that a session has read comes from.
+    fn taint(&self, _session: &SessionId, _labels: &Labels) {}
+
+    /// Where all comes from that a session's family has read.
+    fn labels(&self, _session: &SessionId) -> Labels {
+        Labels::default()
+    }
 
     /// What the rules and the approvals say, without asking anybody.
     fn decide(&self, actor: &Actor, act: &Act) -> Action;

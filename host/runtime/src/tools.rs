@@ -10,6 +10,7 @@ use crate::state::{CallState, Setup};
 use crate::v0_1::{RawOutput, Tool, cut};
 use async_trait::async_trait;
 use model::fault::FailureKind;
+use model::flow::Label;
 use model::journal::Journal;
 use model::permission::{Actor, Gate};
 use model::tool::{ProgressSink, ToolCall, ToolFailure, ToolOutput, ToolSpec, Tools};
@@ -108,11 +109,13 @@ impl Job {
             tool = self.load() => tool?,
         };
         let funnel = Arc::new(self.funnel());
+        if !self.plugin.source.is_bundled() {
+            funnel.taint(Label::Plugin);
+        }
         let mut call = Call::new(tool.engine(), self.setup(Arc::clone(&funnel)), loader.running());
         let given = call.run(&self.cancel, async |store| tool.call(store, &self.call).await).await;
         let outcome = self.judge(given, call.bounds.output);
         call.store.data_mut().files.settle(outcome.is_ok()).await;
-        call.store.data().network.settle().await;
         let scan = look_after(call.store.data_mut(), &funnel).await;
         let outcome = outcome.map(|output| with_scan(output, scan));
         outcome.map_err(|failure| because(failure, &funnel))
@@ -174,8 +177,6 @@ impl Job {
             bounds: Bounds::TOOL.with(&self.plugin.grant.limits),
             sandbox: Arc::new(self.runtime.sandbox(&self.call.worktree)),
             env: self.call.env.clone(),
-            digest: self.plugin.digest.hex(),
-            means: self.runtime.means(),
         }
     }
 }

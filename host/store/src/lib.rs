@@ -5,7 +5,6 @@
 
 mod claims;
 mod connection;
-mod egress;
 mod fork;
 mod inbox;
 mod journal;

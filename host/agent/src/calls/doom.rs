@@ -65,7 +65,7 @@ pub(super) async fn confirm(
         Err(Denial::Unanswered) => {
             Err(refused(&told, "Nobody is there to let it go on.", Some(Halt::Looped(told.clone()))))
         }
-        Err(denial @ (Denial::Rule(_) | Denial::Hook(_) | Denial::Rejected(_))) => {
+        Err(denial @ (Denial::Rule(_) | Denial::Hook(_) | Denial::Flow(_) | Denial::Rejected(_))) => {
             Err(refused(&told, &format!("{denial}."), None))
         }
     }

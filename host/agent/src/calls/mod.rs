@@ -3,6 +3,7 @@
 
 mod crew;
 mod doom;
+pub(crate) mod flow;
 pub(crate) mod output;
 mod progress;
 mod scopes;

@@ -3,6 +3,7 @@
 
 use super::crew::Bench;
 use super::doom;
+use super::flow;
 use super::output;
 use super::scopes::{self, Footprint, Survey};
 use crate::loop_guard::{CallMark, Circle};
@@ -63,6 +64,15 @@ pub(crate) enum Halt {
 pub(crate) enum Outcome {
     Completed(Done),
     Failed { kind: FailureKind, message: String, metadata: Metadata },
+}
+
+impl Outcome {
+    fn metadata(&mut self) -> &mut Metadata {
+        match self {
+            Self::Completed(done) => &mut done.metadata,
+            Self::Failed { metadata, .. } => metadata,
+        }
+    }
 }
 
 /// A call that will not run, and why.
@@ -201,10 +211,16 @@ pub(crate) async fn carry_out(
     }
     let tool = prepared.tool_name().to_owned();
     let around = Around::of(&prepared, &bench);
-    match act(prepared, &bench, progress, cancel).await {
+    let before = bench.gate.labels(&bench.session.id);
+    let mut settled = match act(prepared, &bench, progress, cancel).await {
         Err(refused) => refused.into(),
         Ok(output) => complete(&tool, output, around, &bench).await,
+    };
+    let after = bench.gate.labels(&bench.session.id);
+    if after != before {
+        flow::note(settled.outcome.metadata(), &after);
     }
+    settled
 }
 
 /// Permitted, run, and seen by the hooks: the one way to a tool, whoever makes the call.
@@ -261,7 +277,7 @@ pub(crate) fn blocks(denial: &Denial) -> bool {
     match denial {
         Denial::Unanswered | Denial::Rejected(None) => true,
         Denial::Rejected(Some(feedback)) => feedback.trim().is_empty(),
-        Denial::Rule(_) | Denial::Hook(_) | Denial::Cancelled => false,
+        Denial::Rule(_) | Denial::Hook(_) | Denial::Flow(_) | Denial::Cancelled => false,
     }
 }
 

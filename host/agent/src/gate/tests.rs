@@ -1,4 +1,5 @@
 mod cases;
+mod flow;
 mod opinions;
 mod requests;
 
@@ -83,7 +84,12 @@ struct World {
 fn world(rules: &[(&str, &str, Action)], replies: &[Reply]) -> World {
     let rules = rules.iter().map(|(p, w, a)| Rule::new(*p, *w, *a)).collect();
     let layers = vec![default_rules(), Layer { origin: "test".into(), reach: Reach::Full, rules }];
-    let options = GateOptions { policy: Policy { layers }, approvals: Vec::new(), home: Some("/home/u".into()) };
+    let options = GateOptions {
+        policy: Policy { layers },
+        approvals: Vec::new(),
+        home: Some("/home/u".into()),
+        flow: Flow::default(),
+    };
     let (asker, record, store) = (Script::new(replies), Arc::new(Record::default()), Arc::new(Memory::default()));
     let gate = Gatekeeper::new(options, store.clone(), asker.clone(), record.clone());
     World { gate, asker, record, store, actor: actor("/w", "fetch"), cancel: CancellationToken::new() }
@@ -218,7 +224,7 @@ fn only_its_exact_text_allows_an_opaque_line() {
 fn an_approval_never_overrides_a_deny() {
     let mut w = world(&[("bash", "rm *", Action::Deny)], &[]);
     let approvals = vec![Rule::new("bash", "*", Action::Allow)];
-    let options = GateOptions { policy: w.gate.policy().clone(), approvals, home: None };
+    let options = GateOptions { policy: w.gate.policy().clone(), approvals, home: None, flow: Flow::default() };
     w.gate = Gatekeeper::new(options, w.store.clone(), w.asker.clone(), w.record.clone());
     assert_eq!(w.decide(&line("rm x")), Action::Deny);
     assert_eq!(w.decide(&line("ls")), Action::Allow);

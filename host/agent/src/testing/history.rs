@@ -133,3 +133,12 @@ pub(crate) fn assistant(change: impl FnOnce(&mut AssistantMessage)) -> WithParts
     change(&mut info);
     WithParts { info: Message::Assistant(Box::new(info)), parts: vec![] }
 }
+
+/// An answer with one call that left this metadata.
+pub(crate) fn called(metadata: Metadata) -> WithParts {
+    let mut state = started();
+    assert!(state.complete(Done { metadata, ..Done::default() }, 2));
+    let mut message = assistant(|_| {});
+    message.parts = vec![tool("t", "t", state)];
+    message
+}

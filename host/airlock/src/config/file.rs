@@ -10,7 +10,7 @@ use super::rules::{self, Permissions};
 use agent::CompactionOptions;
 use indexmap::IndexMap;
 use model::budget::{Limits, Offspring};
-use model::grant::Requests;
+use model::flow::FlowRule;
 use model::profile::AgentMode;
 use model::provider::{Model, ModelRef};
 use runtime::HookUse;
@@ -37,6 +37,7 @@ pub struct FileConfig {
     pub inputs: InputConfig,
     pub secrets: IndexMap<String, SecretEntry>,
     pub storage: Option<Retention>,
+    pub flow: Vec<FlowRule>,
     /// Short names of models.
     pub aliases: Aliases,
     /// Asked in this order where the model before fails for good.
@@ -137,6 +138,7 @@ const ROOT: &[&str] = &[
     "fallback",
     "http",
     "storage",
+    "flow",
     KEYS[0],
     KEYS[1],
     KEYS[2],
@@ -180,6 +182,7 @@ impl FileConfig {
             hooks: root.read("hooks", |n| n.items()?.iter().map(hook).collect())?,
             inputs: InputConfig::read(root, &aliases)?,
             secrets: named(root, "secrets", |n| secret(n, home))?,
+            flow: root.read("flow", super::flow::read)?.unwrap_or_default(),
             storage: root.read("storage", super::storage::read)?,
             aliases,
         })
@@ -277,7 +280,6 @@ fn secret(node: &Node<'_>, home: Option<&Path>) -> Result<SecretEntry, ConfigErr
     table.only(SECRET)?;
     let hosts =
         table.need("hosts", "List the hosts that may receive it: hosts = [\"api.example.com\"].", Node::texts)?;
-    Requests::to(&hosts).map_err(|e| node.bad(e.to_string(), "Such as hosts = [\"api.example.com\"]."))?;
     Ok(SecretEntry { source: key_source(node, &table, home)?, hosts })
 }
 

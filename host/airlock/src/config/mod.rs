@@ -9,6 +9,7 @@ pub mod choice;
 mod compaction;
 pub mod error;
 pub mod file;
+mod flow;
 pub mod grants;
 pub mod http;
 pub mod inputs;
@@ -21,7 +22,6 @@ pub mod providers;
 mod read;
 pub mod resolve;
 pub mod rules;
-pub mod secrets;
 mod storage;
 
 pub use error::ConfigError;
@@ -33,6 +33,7 @@ use http::HttpEntry;
 use indexmap::IndexMap;
 use inputs::InputConfig;
 use model::budget::{Limits, Offspring};
+use model::flow::{Flow, FlowRule};
 use model::permission::{Layer, Policy, Reach, Rule};
 use model::profile::Profile;
 use model::provider::ModelRef;
@@ -114,6 +115,7 @@ pub struct Config {
     pub hooks: Vec<HookUse>,
     pub inputs: InputConfig,
     pub secrets: IndexMap<String, SecretEntry>,
+    pub flow: Flow,
     pub storage: Retention,
     pub aliases: Aliases,
     /// Asked in this order where the model before fails for good.
@@ -189,6 +191,7 @@ impl Config {
             inputs: user.inputs,
             secrets: user.secrets,
             storage: user.storage.unwrap_or_default(),
+            flow: flow_of(user.flow),
             aliases: user.aliases,
             fallback: user.fallback,
             http: user.http,
@@ -222,6 +225,7 @@ impl Config {
         self.limits = tighter(std::mem::take(&mut self.limits), workspace.limits);
         self.offspring = workspace.offspring.tightening(self.offspring);
         self.inputs.add_untrusted(workspace.inputs);
+        workspace.flow.into_iter().for_each(|rule| self.flow.tighten(rule));
         self.files.push(workspace.path);
     }
 
@@ -238,11 +242,26 @@ impl Config {
         Policy { layers: std::iter::once(defaults).chain(said).collect() }
     }
 
+    /// What is said and has no effect in this version.
+    #[must_use]
+    pub fn not_yet(&self) -> Vec<&'static str> {
+        let told = |is: bool, what| is.then_some(what);
+        let secrets = "[secrets] has no effect yet: it is for tools with network access";
+        told(!self.secrets.is_empty(), secrets).into_iter().collect()
+    }
+
     /// The rules of files and flags, for `config show`.
     pub fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
         let files = self.layers.iter().flat_map(|l| l.rules.iter().map(move |r| (l.origin.as_str(), r)));
         files.chain(self.flags.iter().map(|r| ("flags", r)))
     }
+}
+
+/// The person's rules over the defaults.
+fn flow_of(rules: Vec<FlowRule>) -> Flow {
+    let mut flow = Flow::default();
+    rules.into_iter().for_each(|rule| flow.set(rule));
+    flow
 }
 
 fn places(permissions: &Permissions) -> impl Iterator<Item = (String, String)> {

@@ -62,7 +62,7 @@ fn one_permission(permission: &str, entry: &Node<'_>, home: Option<&Path>) -> Re
     }
 }
 
-fn action(node: &Node<'_>) -> Result<Action, ConfigError> {
+pub(super) fn action(node: &Node<'_>) -> Result<Action, ConfigError> {
     match node.text()?.as_str() {
         "allow" => Ok(Action::Allow),
         "ask" => Ok(Action::Ask),

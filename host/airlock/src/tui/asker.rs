@@ -118,6 +118,9 @@ fn question(ask: &Ask, directory: &Path) -> String {
     let mut lines = vec![title];
     lines.extend(list(&ask.patterns));
     // Why the loop guard asks.
+    lines.extend(
+        ask.metadata.get("flow").and_then(Value::as_str).map(|rule| format!("  by the flow rule {}", clean(rule))),
+    );
     lines.extend(ask.metadata.get("loop").and_then(Value::as_str).map(block));
     lines.extend(ask.metadata.get("input").map(|input| about(input, directory)).unwrap_or_default());
     if let Some(d) = ask.metadata.get("diff").and_then(Value::as_str) {

@@ -64,7 +64,7 @@ impl wit::ask::Host for CallState {
 fn told(denial: Denial) -> wit::ask::Denial {
     match denial {
         Denial::Rule(rule) => wit::ask::Denial::Rule(rule.to_string()),
-        denial @ Denial::Hook(_) => wit::ask::Denial::Rule(denial.to_string()),
+        denial @ (Denial::Hook(_) | Denial::Flow(_)) => wit::ask::Denial::Rule(denial.to_string()),
         Denial::Rejected(reason) => wit::ask::Denial::Rejected(reason),
         Denial::Unanswered => wit::ask::Denial::Unanswered,
         Denial::Cancelled => wit::ask::Denial::Cancelled,
@@ -73,7 +73,8 @@ fn told(denial: Denial) -> wit::ask::Denial {
 
 impl wit::secrets::Host for CallState {
     fn is_set(&mut self, name: String) -> Trappable<bool> {
-        Ok(self.network.has_secret(&name))
+        let granted = self.grant.secrets.allow.contains(&name);
+        Ok(granted && std::env::var_os(&name).is_some_and(|v| !v.is_empty()))
     }
 }
 

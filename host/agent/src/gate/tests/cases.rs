@@ -5,6 +5,7 @@ use crate::gate::{GateOptions, Gatekeeper};
 use crate::shell;
 use crate::testing::store::Memory;
 use async_trait::async_trait;
+use model::flow::Flow;
 use model::permission::{Act, Action, Ask, Asker, Gate, Layer, Policy, Reach, Reply, Rule};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ fn layer(rules: Vec<Rule>) -> Layer {
 }
 
 fn gate(layers: Vec<Layer>, home: Option<PathBuf>) -> Arc<Gatekeeper> {
-    let options = GateOptions { policy: Policy { layers }, approvals: Vec::new(), home };
+    let options = GateOptions { policy: Policy { layers }, approvals: Vec::new(), home, flow: Flow::default() };
     Gatekeeper::new(options, Arc::new(Memory::default()), Arc::new(Always), Arc::new(Silent))
 }
 

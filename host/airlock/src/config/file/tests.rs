@@ -162,6 +162,8 @@ fn what_is_wrong_is_named_with_its_line() {
         ("[agents.x]\nmode = \"second\"", 2, &["agents.x.mode", "subagent"]),
         ("[agents.x]\ntemperature = 3.5", 2, &["agents.x.temperature", "3.5"]),
         ("[secrets.x]\nenv = \"A\"", 1, &["secrets.x.hosts", "missing"]),
+        ("[flow]\n\"wib -> net\" = \"ask\"", 2, &["flow.wib -> net", "`wib`", "secret"]),
+        ("[flow]\n\"web -> net\" = \"maybe\"", 2, &["`maybe`", "ask"]),
         ("[storage]\nkeep_days = 0", 2, &["storage.keep_days", "keep nothing"]),
         ("[storage]\njournal_bytes = \"much\"", 2, &["storage.journal_bytes", "much", "MiB"]),
         ("[storage]\nkeep = 1", 2, &["keep", "keep_days"]),

@@ -104,6 +104,12 @@ impl Handle {
         self.stat.st_mode & 0o7777
     }
 
+    /// Whether it belongs to another person of this machine: what is the system's own is nobody's message.
+    pub(super) fn is_anothers(&self) -> bool {
+        const ROOT: u32 = 0;
+        self.stat.st_uid != ROOT && self.stat.st_uid != rustix::process::geteuid().as_raw()
+    }
+
     pub(super) fn real(&self) -> Result<PathBuf> {
         real(&self.fd)
     }

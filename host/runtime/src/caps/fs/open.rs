@@ -5,6 +5,7 @@ use super::entry::Spot;
 use super::handle::{Follow, Handle, Kind};
 use super::{Failure, Fd, State, View, image};
 use model::fault::FailureKind;
+use model::flow::Label;
 use model::journal::{Image, Op};
 use model::tool::ToolFailure;
 use rustix::fs::{Mode, OFlags, ftruncate};
@@ -131,6 +132,9 @@ impl State {
         let path = handle.real()?;
         if wish.sees() {
             self.funnel.read(&path).await?;
+            if handle.is_anothers() {
+                self.funnel.taint(Label::Foreign);
+            }
         }
         if wish.writes() {
             self.funnel.write(&path).await?;
