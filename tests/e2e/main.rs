@@ -21,5 +21,6 @@ mod keys;
 mod network;
 mod permissions;
 mod plugins;
+mod plugins_remote;
 mod providers;
 mod undo;

@@ -10,9 +10,9 @@ use support::home::Run;
 /// A tool `writer` that writes the file its input names, asking for the whole workspace in its manifest.
 const WRITER: &str = "writer";
 /// A tool `echo` without a manifest.
-const ECHO: &str = "echo";
+pub const ECHO: &str = "echo";
 
-fn guest(name: &str) -> Vec<u8> {
+pub fn guest(name: &str) -> Vec<u8> {
     static BUILT: OnceLock<()> = OnceLock::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests");
     BUILT.get_or_init(|| {
@@ -31,7 +31,7 @@ fn guest(name: &str) -> Vec<u8> {
 }
 
 /// The component `echo` with this manifest at its end.
-fn with_manifest(manifest: &Value) -> Vec<u8> {
+pub fn with_manifest(manifest: &Value) -> Vec<u8> {
     let (name, text) = ("airlock:manifest", manifest.to_string());
     let mut bytes = guest(ECHO);
     let size = |n: usize| [(n & 0x7f) as u8 | 0x80, (n >> 7) as u8];
@@ -43,23 +43,23 @@ fn with_manifest(manifest: &Value) -> Vec<u8> {
     bytes
 }
 
-fn put(home: &Home, name: &str, bytes: &[u8]) -> PathBuf {
+pub fn put(home: &Home, name: &str, bytes: &[u8]) -> PathBuf {
     let path = home.path(name);
     std::fs::write(&path, bytes).expect("a component file");
     path
 }
 
-fn plugin(home: &Home, args: &[&str]) -> Run {
+pub fn plugin(home: &Home, args: &[&str]) -> Run {
     let all: Vec<&str> = ["plugin"].into_iter().chain(args.iter().copied()).collect();
     home.airlock(&all)
 }
 
-fn add(home: &Home, path: &Path, more: &[&str]) -> Run {
+pub fn add(home: &Home, path: &Path, more: &[&str]) -> Run {
     let path = path.to_str().expect("a path");
     plugin(home, &[&["add", path], more].concat())
 }
 
-fn has(run: &Run, words: &[&str]) {
+pub fn has(run: &Run, words: &[&str]) {
     assert!(words.iter().all(|w| run.stderr.contains(w)), "should say {words:?}: {}", run.stderr);
 }
 
@@ -190,4 +190,98 @@ fn a_sidecar_speaks_for_a_component_that_does_not() {
     assert!(shown.contains("Says it again.") && shown.contains("2.0.0") && shown.contains("./docs"), "{shown}");
     std::fs::write(home.path("echo.airlock.toml"), "[fs]\ndocs = \"wx\"\n").expect("the sidecar");
     has(&add(&home, &file, &["--yes"]).exits(2), &["line 2", "\"ro\" or \"rw\""]);
+}
+
+/// Attack 24: what is hostile to the compiler ends with the compiler, and not with the program.
+#[test]
+fn a_compile_bomb_takes_its_child_with_it() {
+    let home = Home::new();
+    let file = put(&home, "bomb.wasm", &bomb());
+    let run = add(&home, &file, &["--yes"]).exits(2);
+    has(&run, &["bomb", "to compile it takes more than"]);
+    assert!(run.took < std::time::Duration::from_secs(50), "{:?}", run.took);
+    assert!(run.peak_kib < 600 << 10, "the program itself stays small: {} KiB", run.peak_kib);
+    let _ = plugin(&home, &["list"]).exits(0);
+}
+
+/// Small on the disk, and gigabytes to a compiler: a function of many values that all live to its end.
+fn bomb() -> Vec<u8> {
+    let width = 50_000;
+    let locals = "i64 ".repeat(width);
+    let (mut body, mut end) = (String::new(), String::new());
+    for i in 0..width {
+        body.push_str(&format!("(local.set {} (i64.load (i32.const {})))", i + 1, i * 8));
+        end.push_str(&format!("(i64.store (i32.const {}) (local.get {}))", i * 8, width - i));
+    }
+    let text = format!(
+        r#"(component
+            (core module $m (memory (export "memory") 16)
+                (func (export "call") (param i32) (local {locals}) (loop $l {body} (br_if $l (local.get 0)) {end} (br_if $l (local.get 0))))
+                (func (export "list") (result i32) i32.const 0))
+            (core instance $i (instantiate $m))
+            (func $list (result (list string)) (canon lift (core func $i "list") (memory (core memory $i "memory"))))
+            (func $call (param "x" u32) (canon lift (core func $i "call")))
+            (instance $tool (export "list" (func $list)) (export "call" (func $call)))
+            (export "airlock:plugin/tool@0.1.0" (instance $tool)))"#
+    );
+    wat::parse_str(text).expect("a component")
+}
+
+/// Attack 24, through the built program: whatever the file, an answer of one sentence, and the program lives.
+#[test]
+fn broken_files_are_told_and_nothing_more() {
+    let home = Home::new();
+    let good = guest(ECHO);
+    for seed in 0..8_usize {
+        let mut bytes = good.clone();
+        (0..=seed).for_each(|i| bytes[(seed * 7919 + i * 104_729) % good.len()] ^= 1 << (i % 8));
+        let run = add(&home, &put(&home, "broken.wasm", &bytes), &["--yes"]);
+        assert!([0, 1, 2].contains(&run.code), "seed {seed}: {run:?}");
+        assert!(!run.stderr.contains("bug in airlock") && !run.stderr.contains("panicked"), "seed {seed}: {run:?}");
+    }
+    let wat = |text: &str| wat::parse_str(text).expect("a text");
+    for (bytes, words) in [
+        (good[..good.len() / 2].to_vec(), ["broken", "damaged"]),
+        (wat("(module)"), ["broken", "core module"]),
+        (wat("(component)"), ["broken", "exports nothing"]),
+        (b"\x7fELF\x02\x01\x01\x00".to_vec(), ["broken", "native code"]),
+        (b"\x1f\x8b\x08\x00".to_vec(), ["broken", "not WebAssembly"]),
+        (wat("(component (instance $i) (export \"airlock:plugin/tool@0.2.0\" (instance $i)))"), ["broken", "0.2.0"]),
+        (with_manifest(&json!({ "fs": { "../..": "rw" } })), ["broken", "leaves the workspace"]),
+        (with_manifest(&json!({ "root": true })), ["broken", "manifest"]),
+    ] {
+        has(&add(&home, &put(&home, "broken.wasm", &bytes), &["--yes"]).exits(2), &words);
+    }
+    let _ = add(&home, &put(&home, "echo.wasm", &good), &[]).exits(0);
+}
+
+/// A model adapter and a hook that are installed are named like those of the program.
+#[test]
+fn what_is_installed_is_named_in_the_config() {
+    let home = Home::new();
+    let echo = put(&home, "echo.wasm", &guest(ECHO));
+    let _ = add(&home, &echo, &[]).exits(0);
+    home.config("hooks = [\"echoo\"]\n");
+    let run = home.airlock(&["config", "check"]).exits(2);
+    assert!(format!("{}{}", run.stdout, run.stderr).contains("echoo"), "{run:?}");
+}
+
+#[test]
+fn a_workspace_counts_in_full_once_it_is_trusted() {
+    let home = Home::new();
+    home.file("airlock.toml", "model = \"mine/x\"\n[providers.mine]\nadapter = \"offline\"\n");
+    let shown = |home: &Home| home.airlock(&["config", "show"]).exits(0);
+    assert!(!shown(&home).stdout.contains("mine/x"));
+    has(&shown(&home), &["is not trusted", "airlock trust"]);
+    let told = home.airlock(&["trust"]).exits(0).stdout;
+    assert!(told.contains("model") && told.contains("providers"), "{told}");
+    assert!(shown(&home).stdout.contains("mine/x"));
+    assert!(home.airlock(&["trust", "list"]).exits(0).stdout.contains("airlock.toml"));
+    home.file("airlock.toml", "model = \"mine/y\"\n[providers.mine]\nadapter = \"offline\"\n");
+    assert!(!shown(&home).stdout.contains("mine/y"), "another file");
+    assert!(home.airlock(&["trust", "list"]).exits(0).stdout.contains("changed since"));
+    let _ = home.airlock(&["trust"]).exits(0);
+    let _ = home.airlock(&["trust", "revoke"]).exits(0);
+    assert!(!shown(&home).stdout.contains("mine/y"));
+    has(&home.airlock(&["trust", "revoke"]).exits(2), &["is not trusted"]);
 }

@@ -27,6 +27,7 @@ mod tests {
             data_dir: home.path().join("data"),
             bundled: noted.iter().map(|(b, _)| Bundled { learnt: Learnt::AtStart, ..**b }).collect(),
             on_compile: None,
+            compiler: None,
             require_sandbox: false,
             private: vec![],
         })

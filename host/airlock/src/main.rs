@@ -34,6 +34,9 @@ fn main() -> ExitCode {
         Ok(cli) => Box::leak(Box::new(cli)),
         Err(told) => return usage(&told),
     };
+    if let Command::Compile(args) = &cli.command {
+        return compile(args);
+    }
     let exit = match dispatch(&cli.command) {
         Ok(exit) => exit,
         Err(report) => {
@@ -42,6 +45,11 @@ fn main() -> ExitCode {
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// A child that compiles is no command: its exit code is for its parent.
+fn compile(args: &cli::CompileArgs) -> ExitCode {
+    ExitCode::from(runtime::compile_apart(&args.kind, args.memory, args.cpu))
 }
 
 /// `AIRLOCK_LOG=debug` (or `runtime=trace,…`) writes the host's log to stderr; without it there is none.
@@ -65,7 +73,10 @@ fn dispatch(command: &'static Command) -> Result<Exit, Report> {
         Command::Auth(command) => cli::auth::main(command).map(well),
         Command::Agents(args) => cli::agents::main(args).map(well),
         Command::Commands(args) => cli::commands::main(args).map(well),
+        Command::Trust(args) => cli::trust::main(args).map(well),
         Command::Skills(args) => cli::skills::main(args).map(well),
+        // Dealt with before anything else.
+        Command::Compile(_) => Ok(Exit::Well),
         Command::Completions(args) => cli::completions::main(args).map(well),
         Command::Config(command) => block_on(cli::config::main(command)).map(well),
         Command::Run(args) => block_on(cli::run::main(args)),

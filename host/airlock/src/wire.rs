@@ -1,7 +1,7 @@
 //! The composition root: the only file that knows every room. It opens them, hands each what it needs, and decides nothing.
 
 use crate::bundled::BUNDLED;
-use crate::cli::{Ground, Yes, say};
+use crate::cli::{self, Ground, Yes, say};
 use crate::config::choice::{self, Choice};
 use crate::config::paths::Paths;
 use crate::config::{ConfigError, probe, variable};
@@ -20,7 +20,7 @@ use model::provider::{Minds, Provider};
 use model::session::Session;
 use model::store::{Store, StoreError};
 use model::undo::Disk;
-use runtime::{HttpOptions, Runtime, RuntimeError, RuntimeOptions};
+use runtime::{Compiler, HttpOptions, Runtime, RuntimeError, RuntimeOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -55,9 +55,16 @@ fn options_of(paths: &Paths, require_sandbox: bool) -> RuntimeOptions {
         data_dir: paths.data.clone(),
         bundled: BUNDLED.to_vec(),
         on_compile: Some(announce_compiling()),
+        compiler: Some(compiler()),
         require_sandbox,
         private: vec![paths.config.clone()],
     }
+}
+
+/// This same program under its hidden command. A strange component is never compiled in a process that matters.
+fn compiler() -> Compiler {
+    let program = std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into());
+    Compiler { program, args: vec![cli::COMPILE.into()] }
 }
 
 fn broke(error: tokio::task::JoinError) -> Report {

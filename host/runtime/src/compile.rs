@@ -1,5 +1,9 @@
 //! Components as native code: from the vault where it holds them, else compiled and kept there.
 
+mod child;
+
+pub use child::{Compiler, compile_apart};
+
 use crate::engine::EngineKind;
 use crate::error::RuntimeError;
 use crate::vault::Vault;
@@ -42,6 +46,7 @@ pub struct Raw<'a> {
 /// The code of a component for an engine. Compiles only when the vault has none that fits this engine.
 pub fn code(
     vault: Option<&Vault>,
+    compiler: Option<&Compiler>,
     engine: &Engine,
     kind: EngineKind,
     raw: &Raw<'_>,
@@ -50,12 +55,15 @@ pub fn code(
     if let Some(component) = vault.and_then(|v| v.read(&file)).and_then(|artifact| revive(engine, &artifact)) {
         return Ok(component);
     }
-    let failed = |e: wasmtime::Error| RuntimeError::Compile { name: raw.name.into(), why: format!("{e:#}") };
-    let component = Component::new(engine, raw.bytes).map_err(failed)?;
+    let failed = |why: String| RuntimeError::Compile { name: raw.name.into(), why };
+    let artifact = match compiler.filter(|_| !raw.ours) {
+        Some(compiler) => child::compile(compiler, kind, raw)?,
+        None => engine.precompile_component(raw.bytes).map_err(|e| failed(format!("{e:#}")))?,
+    };
     if let Some(vault) = vault {
-        keep(vault, &file, &component);
+        keep(vault, &file, &artifact);
     }
-    Ok(component)
+    revive(engine, &artifact).ok_or_else(|| failed("the code that was made does not fit this program".into()))
 }
 
 /// Whether the vault seems to hold the code; what it holds is checked when it is read.
@@ -63,16 +71,16 @@ pub fn is_kept(vault: &Vault, engine: &Engine, kind: EngineKind, digest: &Digest
     vault.has(&file_name(engine, kind, digest))
 }
 
-fn keep(vault: &Vault, file: &str, component: &Component) {
-    let kept = component.serialize().map_err(std::io::Error::other).and_then(|artifact| vault.write(file, &artifact));
-    if let Err(error) = kept {
+fn keep(vault: &Vault, file: &str, artifact: &[u8]) {
+    if let Err(error) = vault.write(file, artifact) {
         tracing::warn!(%error, "compiled code could not be kept; the next start compiles again");
     }
 }
 
 #[expect(unsafe_code, reason = "compiled code cannot be checked, only authenticated")]
 fn revive(engine: &Engine, artifact: &[u8]) -> Option<Component> {
-    // SAFETY: `deserialize` runs whatever code it is given, so the bytes must be what `Component::serialize` gave. They come from
+    // SAFETY: `deserialize` runs whatever code it is given, so the bytes must be what the compiler gave. Either it gave them just now,
+    // in this process or to it, through a pipe that nobody else holds, in a child that is this same program. Or they come from
     // `Vault::read`, which verified a keyed hash over these very bytes in memory and over a name that binds the component's
     // content, the engine's kind and its compatibility hash. The key is 32 random bytes in a file that only this user can read,
     // as is the folder, so whoever could forge it could also run code as this user. Wasmtime checks version and settings again.

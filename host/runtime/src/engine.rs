@@ -33,6 +33,11 @@ impl EngineKind {
         }
     }
 
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Acting, Self::Codec].into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Instances that can work at once; further calls wait.
     pub fn slots(self) -> u16 {
         match self {
@@ -93,7 +98,19 @@ impl Drop for Engines {
     }
 }
 
+/// An engine that only compiles: for the same code without the room for instances.
+pub fn to_compile(kind: EngineKind) -> wasmtime::Result<Engine> {
+    Engine::new(&compiling(kind))
+}
+
 fn config(kind: EngineKind) -> Config {
+    let mut config = compiling(kind);
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(kind)));
+    config
+}
+
+/// All that the compiled code depends on.
+fn compiling(kind: EngineKind) -> Config {
     let mut config = Config::new();
     config
         .concurrency_support(kind != EngineKind::Codec)
@@ -102,8 +119,7 @@ fn config(kind: EngineKind) -> Config {
         .wasm_backtrace_max_frames(NonZeroUsize::new(20))
         .memory_reservation(MEMORY_MAX as u64)
         .memory_guard_size(64 << 10)
-        .memory_may_move(false)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool(kind)));
+        .memory_may_move(false);
     config
 }
 

@@ -40,6 +40,10 @@ pub enum RuntimeError {
     Unreadable { path: PathBuf, why: String },
     #[error("could not compile {name}: {why}")]
     Compile { name: String, why: String },
+    #[error(
+        "{name} is not used: to compile it takes more than {limit}, which nothing of its size honestly needs. Ask its author for a smaller build."
+    )]
+    CompileLimit { name: String, limit: String },
     #[error("could not set up the WebAssembly engine: {why}. If memory is limited (`ulimit -v`), raise the limit.")]
     Engine { why: String },
     #[error(transparent)]

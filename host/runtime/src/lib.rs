@@ -37,6 +37,7 @@ mod v0_1;
 mod vault;
 mod veil;
 
+pub use compile::{Compiler, compile_apart};
 pub use error::RuntimeError;
 pub use hooks::HookUse;
 pub use http::HttpOptions;

@@ -1,7 +1,7 @@
 //! Engines, vault and linker together: from the bytes of a component to something that can be instantiated.
 
 use crate::codec::CodecState;
-use crate::compile::{Digest, Raw, code, is_kept};
+use crate::compile::{Compiler, Digest, Raw, code, is_kept};
 use crate::engine::{EngineKind, Engines, Running};
 use crate::error::RuntimeError;
 use crate::linker;
@@ -21,6 +21,8 @@ type Held = Arc<Once<Component>>;
 pub struct Loader {
     engines: Engines,
     vault: Option<Vault>,
+    /// Where strangers' components are compiled; without one in this process.
+    compiler: Option<Compiler>,
     linker: Once<Arc<Linker<CallState>>>,
     /// Without a vault: what was compiled to be described is not compiled again to be run.
     held: Mutex<HashMap<(Digest, EngineKind), Held>>,
@@ -29,11 +31,11 @@ pub struct Loader {
 impl Loader {
     /// Without a usable folder everything works, and is compiled at each start.
     #[must_use]
-    pub fn new(cache_dir: &Path, data_dir: &Path) -> Self {
+    pub fn new(cache_dir: &Path, data_dir: &Path, compiler: Option<Compiler>) -> Self {
         let vault = Vault::open(cache_dir, data_dir)
             .inspect_err(|error| tracing::warn!(%error, "no cache for compiled code; every start compiles anew"))
             .ok();
-        Self { engines: Engines::default(), vault, linker: Once::default(), held: Mutex::default() }
+        Self { engines: Engines::default(), vault, compiler, linker: Once::default(), held: Mutex::default() }
     }
 
     #[must_use]
@@ -74,7 +76,7 @@ impl Loader {
 
     fn component(&self, kind: EngineKind, raw: &Raw<'_>) -> Result<(Engine, Component), RuntimeError> {
         let engine = self.engines.get(kind)?;
-        let make = || code(self.vault(), &engine, kind, raw);
+        let make = || code(self.vault(), self.compiler.as_ref(), &engine, kind, raw);
         if self.vault.is_some() {
             return Ok((engine.clone(), make()?));
         }

@@ -3,6 +3,7 @@
 use crate::caps::Private;
 use crate::caps::process::Sandbox;
 use crate::caps::scan::{Scanner, Watch};
+use crate::compile::Compiler;
 use crate::conversation::Shelf;
 use crate::engine::EngineKind;
 use crate::error::RuntimeError;
@@ -30,6 +31,8 @@ pub struct RuntimeOptions {
     pub data_dir: PathBuf,
     pub bundled: Vec<Bundled>,
     pub on_compile: Notify,
+    /// The process that compiles strangers' components; without one this process does.
+    pub compiler: Option<Compiler>,
     /// Programs run only where the operating system's sandbox can be put around them.
     pub require_sandbox: bool,
     /// Further folders that no component may touch: the config.
@@ -58,7 +61,7 @@ impl Runtime {
         if let Err(error) = crate::caps::process::close_to_others() {
             tracing::warn!(%error, "this process could not be closed to others");
         }
-        let loader = Loader::new(&options.cache_dir, &options.data_dir);
+        let loader = Loader::new(&options.cache_dir, &options.data_dir, options.compiler);
         let library = Library::open(&loader, &options.bundled, &Depot::new(&options.data_dir), options.on_compile)?;
         let acting = Semaphore::new(EngineKind::Acting.slots().into());
         let codecs = Arc::new(Semaphore::new(EngineKind::Codec.slots().into()));
@@ -246,7 +249,10 @@ impl Runtime {
     fn read(&self, path: &Path) -> Result<Arc<Plugin>, RuntimeError> {
         let unreadable = |e: std::io::Error| RuntimeError::Unreadable { path: path.to_owned(), why: e.to_string() };
         let bytes = read_bounded(path).map_err(unreadable)?;
-        let source = Source { name: path.display().to_string(), bytes: Bytes::Read(bytes.into()) };
+        let name = path.display().to_string();
+        // A signature that does not fit is worse than none.
+        crate::install::signer(&name, &bytes)?;
+        let source = Source { name, bytes: Bytes::Read(bytes.into()) };
         let plugin = Plugin::remembered(&self.loader, &source);
         plugin.map_or_else(|| Plugin::learn(&self.loader, source), Ok).map(Arc::new)
     }

@@ -5,10 +5,11 @@ use crate::anatomy::Anatomy;
 use crate::compile::{Digest, Raw};
 use crate::describe::describe;
 use crate::error::RuntimeError;
+use crate::install::signer;
 use crate::loader::Loader;
 use crate::manifest::Manifest;
 use crate::once::Once;
-use crate::source::Source;
+use crate::source::{Bytes, Source};
 use crate::v0_1::{Codec, Hook, Tool};
 use model::grant::Grant;
 use model::provider::Model;
@@ -127,6 +128,10 @@ pub struct PluginInfo {
     pub tools: Vec<Arc<ToolSpec>>,
     pub hooks: Vec<HookPoint>,
     pub provider: Option<ProviderInfo>,
+    /// Who signed it: a public key.
+    pub publisher: Option<String>,
+    /// Where it was installed from.
+    pub source: Option<String>,
     /// It says of itself what it asks for.
     pub has_manifest: bool,
     /// What it may touch at most; of one that is not installed yet, what it asks for.
@@ -264,10 +269,17 @@ impl Plugin {
             tools: about.tools,
             hooks: about.hooks,
             provider: about.provider,
+            publisher: None,
+            source: None,
             has_manifest,
             grant: (*self.grant).clone(),
         };
+        if let Bytes::Read(bytes) = &self.source.bytes {
+            info.publisher = signer(&info.name, bytes).ok().flatten();
+        }
         if let Some(installed) = self.source.installed() {
+            info.publisher.clone_from(&installed.pinned.publisher);
+            info.source = Some(installed.pinned.source.clone());
             if let Some(manifest) = &installed.pinned.manifest {
                 info.describe_by(manifest);
             }

@@ -17,6 +17,7 @@ pub mod providers;
 pub mod run;
 pub mod session;
 pub mod skills;
+pub mod trust;
 
 use crate::config::keys::Keys;
 use crate::config::names::{self, Known};
@@ -68,13 +69,31 @@ pub enum Command {
     Commands(Listing),
     /// List the skills that the model can load
     Skills(Listing),
+    /// Let the airlock.toml of a workspace count in full, as it is now
+    Trust(trust::TrustArgs),
     /// Show the config in force, or check the files
     #[command(subcommand)]
     Config(config::ConfigCommand),
     /// Check what this machine offers: sandbox, paths, plugins, ledger, models
     Doctor(Listing),
+    /// Compile one component, from standard input to standard output, within limits: what other commands start by themselves
+    #[command(name = COMPILE, hide = true)]
+    Compile(CompileArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
+}
+
+/// The command under which this program compiles a component apart.
+pub const COMPILE: &str = "__compile";
+
+#[derive(Debug, Args)]
+pub struct CompileArgs {
+    /// Kind of the engine
+    pub kind: String,
+    /// Bytes of memory
+    pub memory: u64,
+    /// Seconds of computing
+    pub cpu: u64,
 }
 
 /// How a command prints.

@@ -1,7 +1,9 @@
 //! `airlock plugin …`: what components there are, what they may do, and how others are installed.
 
 mod add;
+mod fetch;
 mod grants;
+mod sign;
 
 use super::session::other;
 use super::{Format, Ground, Permits, columns, print, print_foreign, print_json, say};
@@ -37,6 +39,8 @@ pub enum PluginCommand {
     Update(add::UpdateArgs),
     /// Remove a plugin
     Remove(add::RemoveArgs),
+    /// Sign a component that you publish
+    Sign(sign::SignArgs),
     /// Run one tool without a model, through the same gate
     Call(CallArgs),
     #[command(external_subcommand)]
@@ -89,6 +93,7 @@ pub async fn main(command: &'static PluginCommand) -> Result<Exit, Report> {
         PluginCommand::Revoke(args) => grants::revoke(args).await.map(|()| Exit::Well),
         PluginCommand::Update(args) => add::update(args).await.map(|()| Exit::Well),
         PluginCommand::Remove(args) => add::remove(args).await.map(|()| Exit::Well),
+        PluginCommand::Sign(args) => sign::sign(args).map(|()| Exit::Well),
         PluginCommand::Call(args) => call(args).await,
         PluginCommand::Other(words) => Err(other("plugin", words, &[])),
     }
@@ -143,7 +148,7 @@ fn as_json(p: &PluginInfo) -> Value {
         "name": p.name, "bundled": p.bundled, "digest": p.digest, "size": p.size,
         "description": p.description, "version": p.version, "licence": p.licence, "homepage": p.homepage,
         "tools": p.tools, "hooks": p.hooks, "provider": provider,
-        "grant": p.grant, "imports": p.imports, "exports": p.exports,
+        "publisher": p.publisher, "source": p.source, "grant": p.grant, "imports": p.imports, "exports": p.exports,
     })
 }
 
@@ -155,6 +160,8 @@ fn as_text(p: &PluginInfo) -> String {
         vec!["licence".into(), p.licence.clone().unwrap_or_default()],
         vec!["size".into(), format!("{} bytes", p.size)],
         vec!["digest".into(), p.digest.clone()],
+        vec!["signed by".into(), p.publisher.clone().unwrap_or_default()],
+        vec!["from".into(), p.source.clone().unwrap_or_default()],
         vec!["offers".into(), offers(p)],
         vec!["rights".into(), p.grant.words()],
     ];

@@ -24,6 +24,8 @@ use toml::de::DeValue;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileConfig {
     pub path: PathBuf,
+    /// A workspace's file that the person trusts as it is.
+    pub trusted: bool,
     pub model: Option<ModelRef>,
     pub small_model: Option<ModelRef>,
     pub agent: Option<String>,
@@ -168,6 +170,7 @@ impl FileConfig {
         let models = |n: &Node<'_>| n.items()?.iter().map(model_ref).collect::<Result<Vec<_>, _>>();
         Ok(Self {
             path: path.into(),
+            trusted: false,
             model: root.read("model", model_ref)?,
             small_model: root.read("small_model", model_ref)?,
             fallback: root.read("fallback", models)?.unwrap_or_default(),

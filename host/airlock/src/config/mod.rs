@@ -23,6 +23,7 @@ mod read;
 pub mod resolve;
 pub mod rules;
 mod storage;
+pub mod trust;
 
 pub use error::ConfigError;
 pub use read::nearest;
@@ -143,7 +144,7 @@ impl Config {
         let home = paths.home.as_deref();
         let user = read_file(&paths.user_config(), home)?.unwrap_or_default();
         let workspace = match place.workspace_config() {
-            Some(file) => read_file(&file, home)?,
+            Some(file) => read_workspace(&file, paths)?,
             None => None,
         };
         if let Some(name) = flags.model_name.take() {
@@ -170,6 +171,10 @@ impl Config {
     /// Pure: defaults < user < workspace < environment < flags.
     #[must_use]
     pub fn merge(user: FileConfig, workspace: Option<FileConfig>, env: Variables, flags: Overrides) -> Self {
+        let (user, workspace) = match workspace {
+            Some(trusted) if trusted.trusted => (user.under(&trusted), Some(trusted)),
+            other => (user, other),
+        };
         let mut agents = agents::built_in();
         for (name, entry) in &user.agents {
             agents::overlay(&mut agents, name, entry, &user.path);
@@ -203,11 +208,22 @@ impl Config {
             files: if user.path.as_os_str().is_empty() { vec![] } else { vec![user.path] },
             notices: Vec::new(),
         };
-        if let Some(workspace) = workspace {
-            config.narrow(workspace);
+        match workspace {
+            Some(workspace) if workspace.trusted => config.follow(workspace),
+            Some(workspace) => config.narrow(workspace),
+            None => {}
         }
         config.limits = over(flags.limits, config.limits);
         config
+    }
+
+    /// Lays the rules of a trusted file over those of the person; all else of it is laid over theirs already.
+    fn follow(&mut self, workspace: FileConfig) {
+        let of_agents = workspace.agents.values().flat_map(|a| places(&a.permissions));
+        self.named.extend(places(&workspace.permissions).chain(of_agents));
+        self.layers.extend(layer(&workspace.path, Reach::Full, workspace.permissions.rules));
+        self.inputs.add_untrusted(workspace.inputs);
+        self.files.push(workspace.path);
     }
 
     /// Takes from an untrusted file what makes things stricter.
@@ -215,7 +231,7 @@ impl Config {
         let ignored = widening(&workspace);
         if !ignored.is_empty() {
             self.notices.push(format!(
-                "{} is not trusted, so only its rules and smaller limits count; left out: {}",
+                "{} is not trusted, so only its rules and smaller limits count (`airlock trust` changes that); left out: {}",
                 workspace.path.display(),
                 ignored.join(", ")
             ));
@@ -343,6 +359,10 @@ fn tighter(a: Limits, b: Limits) -> Limits {
 const MAX_FILE: u64 = 1 << 20;
 
 fn read_file(path: &Path, home: Option<&Path>) -> Result<Option<FileConfig>, ConfigError> {
+    read_text(path)?.map(|text| FileConfig::parse(path, &text, home)).transpose()
+}
+
+fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
     let unreadable = |why: String| ConfigError::Unreadable { file: path.into(), why };
     match std::fs::metadata(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -350,8 +370,30 @@ fn read_file(path: &Path, home: Option<&Path>) -> Result<Option<FileConfig>, Con
         Ok(meta) if meta.len() > MAX_FILE => return Err(unreadable("it is larger than 1 MiB".into())),
         Ok(_) => {}
     }
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
-    FileConfig::parse(path, &text, home).map(Some)
+    std::fs::read_to_string(path).map(Some).map_err(|e| unreadable(e.to_string()))
+}
+
+/// A workspace's file, with what the person thinks of it.
+fn read_workspace(file: &Path, paths: &Paths) -> Result<Option<FileConfig>, ConfigError> {
+    let Some(text) = read_text(file)? else { return Ok(None) };
+    let mut config = FileConfig::parse(file, &text, paths.home.as_deref())?;
+    let trust = trust::Trust::load(&paths.data);
+    let unreadable = |e: trust::TrustError| ConfigError::Unreadable { file: paths.data.clone(), why: e.to_string() };
+    config.trusted = trust.map_err(unreadable)?.holds(file, &text, &config);
+    Ok(Some(config))
+}
+
+/// What of a workspace's file counts only once it is trusted, and the digest under which it would be.
+///
+/// # Errors
+/// A file that is not there or is wrong.
+pub fn untrusted(file: &Path, home: Option<&Path>) -> Result<(Vec<&'static str>, Option<String>), ConfigError> {
+    let gone = || ConfigError::Unreadable { file: file.into(), why: "it is not there".into() };
+    let text = read_text(file)?.ok_or_else(gone)?;
+    let config = FileConfig::parse(file, &text, home)?;
+    let mut keys = widening(&config);
+    keys.extend((!config.permissions.rules.is_empty()).then_some("permission"));
+    Ok((keys, trust::digest(&text, &config)))
 }
 
 fn variables(aliases: &Aliases) -> Result<Variables, ConfigError> {

@@ -4,6 +4,9 @@ use super::because;
 use crate::destination::{Destination, Scheme};
 use std::time::Duration;
 
+/// Addresses that one download may lead over.
+const REDIRECTS: usize = 5;
+
 /// Bounds on waiting, and whom to trust. The same for all providers.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
@@ -37,6 +40,21 @@ pub fn client(to: &Destination, options: &HttpOptions) -> Result<Option<reqwest:
         Scheme::Tls => builder(options).https_only(true).tls_certs_merge(roots(options)?),
     };
     built.build().map(Some).map_err(|e| because(&e))
+}
+
+/// For components: to this machine in clear and nowhere else, or with TLS, redirects included. Credentials do not follow a redirect
+/// to another host.
+///
+/// # Errors
+/// As [`client`].
+pub fn fetcher(local: bool, options: &HttpOptions) -> Result<reqwest::Client, String> {
+    let built = if local {
+        builder(options).no_proxy().tls_certs_only([])
+    } else {
+        let redirects = reqwest::redirect::Policy::limited(REDIRECTS);
+        builder(options).https_only(true).redirect(redirects).tls_certs_merge(roots(options)?)
+    };
+    built.build().map_err(|e| because(&e))
 }
 
 fn roots(options: &HttpOptions) -> Result<Vec<reqwest::Certificate>, String> {

@@ -1,13 +1,18 @@
 //! Installed components: looked at as strangers, agreed to by a person, pinned by their content, and run only as pinned.
 
 mod error;
+mod fetch;
 mod lock;
 mod name;
-pub mod signature;
+mod registry;
+mod signature;
 
 pub use error::InstallError;
+pub use fetch::{Progress, from_url};
 pub use lock::{Depot, Lock, Pinned};
 pub use name::of_file as name_of_file;
+pub use registry::{Login, Reference, from_registry};
+pub use signature::{SigningKey, signer};
 
 use crate::error::RuntimeError;
 use crate::manifest::Manifest;
@@ -112,7 +117,7 @@ impl Runtime {
         let Offer { name, source, bytes, sidecar } = offer;
         name::check(&name)?;
         let before = self.depot().read()?.get(&name).cloned();
-        let publisher = signature::signer(&name, &bytes)?;
+        let publisher = signer(&name, &bytes)?;
         let plugin = self.learn_file(&name, Arc::from(bytes.as_slice()))?;
         let mut info = plugin.info();
         let has_manifest = sidecar.is_some() || plugin.about.manifest != Manifest::default();
@@ -294,3 +299,5 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod hostile;

@@ -38,6 +38,7 @@ pub fn options(home: &Path, bundled: Vec<Bundled>) -> RuntimeOptions {
         data_dir: home.join("data"),
         bundled,
         on_compile: None,
+        compiler: None,
         require_sandbox: false,
     }
 }

@@ -1,5 +1,6 @@
 //! `airlock plugin add|update|remove`: what is installed, once the person agreed to it.
 
+use super::fetch::{self, Fetched};
 use super::grants::{self, Agreement};
 use crate::cli::{Format, print_foreign, print_json, say};
 use crate::config::grants as grant_text;
@@ -7,16 +8,19 @@ use crate::report::Report;
 use crate::wire;
 use clap::Args;
 use model::grant::Grant;
-use runtime::install::{Candidate, Decision, Offer, Pinned, Standing, name_of_file};
-use runtime::{Manifest, Runtime};
+use runtime::Runtime;
+use runtime::install::{Candidate, Decision, Offer, Pinned, Standing};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub struct AddArgs {
-    /// A component file
+    /// A component file, an https address (with --digest), or HOST/NAME:TAG in a registry
     source: String,
+    /// What it must be: sha256:…
+    #[arg(long, value_name = "SHA256")]
+    digest: Option<String>,
     /// What it is called here; its file's name if it is not said
     #[arg(long)]
     name: Option<String>,
@@ -46,18 +50,9 @@ pub struct RemoveArgs {
     name: String,
 }
 
-/// Bytes of a component with what lies beside it.
-struct Fetched {
-    /// Where it is found again.
-    source: String,
-    name: String,
-    bytes: Vec<u8>,
-    sidecar: Option<Manifest>,
-}
-
 pub async fn add(args: &'static AddArgs) -> Result<(), Report> {
     let runtime = wire::runtime().await?;
-    let fetched = fetch(&args.source)?;
+    let fetched = fetch::fetch(&args.source, args.digest.as_deref()).await?;
     let name = args.name.clone().unwrap_or_else(|| fetched.name.clone());
     let candidate = look_at(&runtime, name, fetched).await?;
     let given = (!args.grant.is_empty()).then(|| rights(&args.grant)).transpose()?;
@@ -88,8 +83,9 @@ pub async fn update(args: &'static UpdateArgs) -> Result<(), Report> {
 }
 
 async fn renew(runtime: &Arc<Runtime>, before: &Pinned, yes: bool) -> Result<(), Report> {
-    let mut fetched = fetch(&before.source)?;
-    fetched.source.clone_from(&before.source);
+    // An address is pinned to its content: there is nothing new to be found there.
+    let digest = before.source.starts_with("http").then(|| format!("sha256:{}", before.sha256));
+    let fetched = fetch::fetch(&before.source, digest.as_deref()).await?;
     let candidate = look_at(runtime, before.name.clone(), fetched).await?;
     match put(&candidate, None)? {
         None => print_foreign(&format!("{} is as it was\n", before.name)),
@@ -111,7 +107,9 @@ async fn look_at(runtime: &Arc<Runtime>, name: String, fetched: Fetched) -> Resu
     let runtime = runtime.clone();
     let Fetched { source, bytes, sidecar, .. } = fetched;
     let offer = Offer { name, source, bytes, sidecar };
+    let bar = fetch::compiling(offer.bytes.len());
     let looked = tokio::task::spawn_blocking(move || runtime.candidate(offer)).await;
+    bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
     Ok(looked.map_err(|e| Report::internal(format!("the look at the component broke off: {e}")))??)
 }
 
@@ -162,16 +160,4 @@ pub(super) fn rights(texts: &[String]) -> Result<Grant, Report> {
         )),
     };
     texts.iter().try_fold(Grant::default(), |all, text| Ok(all.join(&one(text)?)))
-}
-
-fn fetch(source: &str) -> Result<Fetched, Report> {
-    let path = PathBuf::from(source);
-    let unreadable = |e: std::io::Error| {
-        Report::usage(format!("the component {source} cannot be read: {e}"), "Name a component file (`.wasm`).")
-    };
-    let path = path.canonicalize().map_err(unreadable)?;
-    let bytes = runtime::read_bounded(&path).map_err(unreadable)?;
-    let beside = path.with_extension("airlock.toml");
-    let sidecar = beside.is_file().then(|| grant_text::read_file(&beside)).transpose()?;
-    Ok(Fetched { source: path.display().to_string(), name: name_of_file(source), bytes, sidecar })
 }

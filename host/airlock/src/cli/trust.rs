@@ -1,0 +1,94 @@
+//! `airlock trust`: what a repository's `airlock.toml` may do beyond making things stricter.
+
+use super::{Format, columns, place, print_foreign, print_json};
+use crate::config::paths::Paths;
+use crate::config::trust::{Trust, TrustError};
+use crate::config::untrusted;
+use crate::report::Report;
+use clap::{Args, Subcommand};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct TrustArgs {
+    #[command(subcommand)]
+    command: Option<TrustCommand>,
+    /// A folder of the workspace, instead of the working directory
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum TrustCommand {
+    /// List what is trusted
+    List {
+        /// Text for people or JSON for programs
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+    /// Trust a workspace no longer
+    Revoke {
+        /// A folder of the workspace, instead of the working directory
+        dir: Option<PathBuf>,
+    },
+}
+
+pub fn main(args: &TrustArgs) -> Result<(), Report> {
+    let paths = Paths::find()?;
+    match &args.command {
+        None => trust(&paths, args.dir.as_deref()),
+        Some(TrustCommand::List { format }) => list(&paths, *format),
+        Some(TrustCommand::Revoke { dir }) => revoke(&paths, dir.as_deref()),
+    }
+}
+
+fn file_of(dir: Option<&Path>) -> Result<PathBuf, Report> {
+    let place = place(dir)?;
+    place.workspace_config().ok_or_else(|| {
+        let what = format!("there is no airlock.toml in {} or above it", place.directory.display());
+        Report::usage(what, "There is nothing to trust: what a workspace may do is said there.")
+    })
+}
+
+fn trust(paths: &Paths, dir: Option<&Path>) -> Result<(), Report> {
+    let file = file_of(dir)?;
+    let (keys, digest) = untrusted(&file, paths.home.as_deref())?;
+    let digest = digest.ok_or_else(|| {
+        let what = format!("{} names a component file that cannot be read", file.display());
+        Report::usage(what, "`airlock config check` names it.")
+    })?;
+    Trust::add(&paths.data, &file, &digest)?;
+    let counts = if keys.is_empty() { "nothing yet that needed it".into() } else { keys.join(", ") };
+    print_foreign(&format!("{} is trusted as it is now; this counts: {counts}\n", file.display()))
+}
+
+fn list(paths: &Paths, format: Format) -> Result<(), Report> {
+    let trust = Trust::load(&paths.data)?;
+    let state = |file: &Path, known: &str| match untrusted(file, paths.home.as_deref()) {
+        Ok((_, Some(now))) if now == known => "trusted",
+        Ok(_) => "changed since: not trusted",
+        Err(_) => "gone, or cannot be read",
+    };
+    let rows = trust.workspaces.iter().map(|(file, known)| (file, state(file, known)));
+    match format {
+        Format::Json => {
+            rows.map(|(file, state)| json!({ "file": file, "state": state })).try_for_each(|r| print_json(&r))
+        }
+        Format::Text => {
+            let rows: Vec<_> = rows.map(|(file, state)| vec![file.display().to_string(), state.to_owned()]).collect();
+            print_foreign(&columns(&rows))
+        }
+    }
+}
+
+fn revoke(paths: &Paths, dir: Option<&Path>) -> Result<(), Report> {
+    let file = file_of(dir)?;
+    Trust::revoke(&paths.data, &file)?;
+    print_foreign(&format!("{} is not trusted any more\n", file.display()))
+}
+
+impl From<TrustError> for Report {
+    fn from(error: TrustError) -> Self {
+        Self::usage(error.to_string(), error.hint())
+    }
+}
