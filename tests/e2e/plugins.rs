@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use support::Home;
-use support::home::Run;
+use support::home::{Run, finish};
 
 /// A tool `writer` that writes the file its input names, asking for the whole workspace in its manifest.
 const WRITER: &str = "writer";
@@ -192,39 +192,16 @@ fn a_sidecar_speaks_for_a_component_that_does_not() {
     has(&add(&home, &file, &["--yes"]).exits(2), &["line 2", "\"ro\" or \"rw\""]);
 }
 
-/// Attack 24: what is hostile to the compiler ends with the compiler, and not with the program.
+/// Attack 24: the process that compiles has limits of its own, and dies of them without a word of code.
 #[test]
-fn a_compile_bomb_takes_its_child_with_it() {
+fn the_compiler_dies_of_its_limits() {
     let home = Home::new();
-    let file = put(&home, "bomb.wasm", &bomb());
-    let run = add(&home, &file, &["--yes"]).exits(2);
-    has(&run, &["bomb", "to compile it takes more than"]);
-    assert!(run.took < std::time::Duration::from_secs(50), "{:?}", run.took);
-    assert!(run.peak_kib < 600 << 10, "the program itself stays small: {} KiB", run.peak_kib);
-    let _ = plugin(&home, &["list"]).exits(0);
-}
-
-/// Small on the disk, and gigabytes to a compiler: a function of many values that all live to its end.
-fn bomb() -> Vec<u8> {
-    let width = 50_000;
-    let locals = "i64 ".repeat(width);
-    let (mut body, mut end) = (String::new(), String::new());
-    for i in 0..width {
-        body.push_str(&format!("(local.set {} (i64.load (i32.const {})))", i + 1, i * 8));
-        end.push_str(&format!("(i64.store (i32.const {}) (local.get {}))", i * 8, width - i));
-    }
-    let text = format!(
-        r#"(component
-            (core module $m (memory (export "memory") 16)
-                (func (export "call") (param i32) (local {locals}) (loop $l {body} (br_if $l (local.get 0)) {end} (br_if $l (local.get 0))))
-                (func (export "list") (result i32) i32.const 0))
-            (core instance $i (instantiate $m))
-            (func $list (result (list string)) (canon lift (core func $i "list") (memory (core memory $i "memory"))))
-            (func $call (param "x" u32) (canon lift (core func $i "call")))
-            (instance $tool (export "list" (func $list)) (export "call" (func $call)))
-            (export "airlock:plugin/tool@0.1.0" (instance $tool)))"#
-    );
-    wat::parse_str(text).expect("a component")
+    let compile = |memory: &str, bytes: &[u8]| finish(home.command(&["__compile", "acting", memory, "60"]), bytes);
+    let starved = compile("25165824", &guest(ECHO));
+    assert!(![0, 3].contains(&starved.code) && starved.stdout.is_empty(), "{starved:?}");
+    let told = compile("1073741824", b"no component").exits(3);
+    assert!(told.stdout.is_empty() && !told.stderr.is_empty(), "{told:?}");
+    assert_eq!(compile("1073741824", &guest(ECHO)).code, 0);
 }
 
 /// Attack 24, through the built program: whatever the file, an answer of one sentence, and the program lives.

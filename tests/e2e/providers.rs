@@ -98,6 +98,20 @@ fn an_adapter_from_a_file_leads_a_run() {
     assert!(missing.stderr.contains("none.wasm"), "{}", missing.stderr);
 }
 
+#[test]
+fn an_adapter_that_is_installed_is_named_like_those_of_the_program() {
+    let server = ModelServer::start([]).forever(Reply::http(200, "text/plain", "one\ntwo\n"));
+    let home = Home::new();
+    let file = adapter().display().to_string();
+    let _ = home.airlock(&["plugin", "add", &file, "--name", "of-lines"]).exits(0);
+    let provider = format!("[providers.own]\nadapter = \"of-lines\"\nbase_url = \"{}\"\n", server.base_url());
+    home.config(&format!("model = \"own/m\"\n{provider}"));
+    assert_eq!(home.airlock(&["config", "check"]).code, 0);
+    assert_eq!(home.run(&["Hello"]).exits(0).result()["text"], "one\n\ntwo");
+    let _ = home.airlock(&["plugin", "remove", "of-lines"]).exits(0);
+    assert!(home.run(&["Hello"]).exits(2).stderr.contains("of-lines"));
+}
+
 /// A repository does not choose who speaks to a provider.
 #[test]
 fn a_workspace_brings_no_adapter() {

@@ -191,6 +191,41 @@ mod tests {
         assert_eq!(Limits::of(64 << 20).memory / MIB, 4096);
     }
 
+    fn by(script: &str) -> Compiler {
+        Compiler { program: "/bin/sh".into(), args: vec!["-c".into(), script.into()] }
+    }
+
+    #[test]
+    fn a_child_that_does_not_do_its_work_is_told_of() {
+        let raw = Raw { name: "x.wasm", digest: crate::compile::Digest::of(b"x"), bytes: &[7; 100_000], ours: false };
+        for (script, want) in [
+            ("cat > /dev/null; printf code", Ok(&b"code"[..])),
+            ("echo no good >&2; exit 3", Err("could not compile x.wasm: no good")),
+            ("kill -ABRT $$", Err("x.wasm is not used: to compile it takes more than 1088 MiB of memory")),
+            ("kill -KILL $$", Err("MiB of memory")),
+            ("kill -XCPU $$", Err("36 s of computing")),
+            ("exit 101", Err("MiB of memory")),
+        ] {
+            match (compile(&by(script), EngineKind::Acting, &raw), want) {
+                (Ok(code), Ok(want)) => assert_eq!(code, want),
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{script}: {error}"),
+                (got, _) => panic!("{script}: {got:?}"),
+            }
+        }
+        let gone = Compiler { program: "/no/such/program".into(), args: vec![] };
+        let error = compile(&gone, EngineKind::Acting, &raw).unwrap_err().to_string();
+        assert!(error.contains("could not be started"), "{error}");
+    }
+
+    #[test]
+    fn a_child_that_takes_too_long_is_killed() {
+        let mut child = spawn(&by("exec sleep 60"), EngineKind::Acting, Limits::of(1)).unwrap();
+        let wall = Duration::from_millis(50);
+        let outcome = std::thread::scope(|scope| converse(scope, &mut child, &[7; 1_000_000], wall)).unwrap();
+        assert!(outcome.code.is_none());
+        assert_eq!(outcome.status.signal(), Some(Signal::KILL.as_raw()));
+    }
+
     #[test]
     fn the_status_tells_which_limit_it_was() {
         let signal = |s: Signal| ExitStatus::from_raw(s.as_raw());

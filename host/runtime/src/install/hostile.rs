@@ -46,7 +46,8 @@ fn mutated(seed: u64) -> Vec<u8> {
 fn look(bytes: &[u8]) -> bool {
     let read = Anatomy::read("x.wasm", bytes);
     let signed = signer("x.wasm", bytes);
-    for error in [read.as_ref().err().map(ToString::to_string), signed.err().map(|e| e.to_string())].into_iter().flatten()
+    for error in
+        [read.as_ref().err().map(ToString::to_string), signed.err().map(|e| e.to_string())].into_iter().flatten()
     {
         assert!(error.contains("x.wasm") && error.len() < 4096, "{error}");
     }

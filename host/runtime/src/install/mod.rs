@@ -298,6 +298,6 @@ pub fn sha256(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod tests;

@@ -104,8 +104,8 @@ impl SigningKey {
         let signature = self.0.sign(&signed);
         let size = u8::try_from(1 + SECTION.len() + CONTENT).unwrap_or(u8::MAX);
         let name_size = u8::try_from(SECTION.len()).unwrap_or(u8::MAX);
-        // Section 0; its size in two bytes (LEB128), since it is over 127.
-        signed.extend([0, size | 0x80, 1, name_size]);
+        // Section 0; its size fits in one byte of LEB128, since it is below 128.
+        signed.extend([0, size, name_size]);
         signed.extend(SECTION.as_bytes());
         signed.push(VERSION);
         signed.extend(self.0.public_key().as_ref());
