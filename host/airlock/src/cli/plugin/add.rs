@@ -60,6 +60,11 @@ pub async fn add(args: &'static AddArgs) -> Result<(), Report> {
         say(&format!("{} is installed already, just so", candidate.info.name));
         return Ok(());
     };
+    if let (Some(key), None) = (&candidate.publisher, &candidate.before) {
+        say(&format!(
+            "It is signed by {key}, which nobody here has vouched for; no other key can sign it from now on."
+        ));
+    }
     grants::agree(&agreement, args.yes)?;
     let pinned = runtime.install(candidate, decision(grant))?;
     tell(args.format, &pinned)
