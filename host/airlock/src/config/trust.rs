@@ -1,7 +1,7 @@
 //! Which workspaces the person trusts: each `airlock.toml` by its content, and that of the components that it names. A file that
 //! changed is a stranger again.
 
-use super::file::FileConfig;
+use super::file::{FileConfig, OffspringEntry};
 use super::http::HttpEntry;
 use runtime::install::sha256;
 use serde::{Deserialize, Serialize};
@@ -112,6 +112,12 @@ impl FileConfig {
         self.providers.extend(over.providers);
         self.agents.extend(over.agents);
         self.limits = super::over(over.limits, self.limits);
+        self.offspring = OffspringEntry {
+            depth: over.offspring.depth.or(self.offspring.depth),
+            at_once: over.offspring.at_once.or(self.offspring.at_once),
+            total: over.offspring.total.or(self.offspring.total),
+        };
+        self.flow.extend(over.flow);
         self.compaction = over.compaction.or(self.compaction);
         self.hooks = over.hooks.or(self.hooks);
         self.secrets.extend(over.secrets);
