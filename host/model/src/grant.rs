@@ -29,6 +29,9 @@ pub struct Grant {
     /// Folder → mode; relative to the workspace (`.` = all of it), or absolute.
     pub fs: BTreeMap<String, Mode>,
     pub http: Requests,
+    /// What inside those folders stays out of reach; written as they are.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub except: BTreeSet<String>,
     pub process: Programs,
     pub env: AllowList,
     pub secrets: AllowList,
@@ -75,6 +78,7 @@ impl Grant {
         Self {
             fs,
             http: self.http.meet(&other.http),
+            except: self.except.union(&other.except).cloned().collect(),
             process: Programs { programs: meet_names(&self.process.programs, &other.process.programs) },
             env: AllowList { allow: meet_names(&self.env.allow, &other.env.allow) },
             secrets: AllowList { allow: meet_names(&self.secrets.allow, &other.secrets.allow) },
@@ -229,6 +233,16 @@ mod tests {
         assert!(user.within(&manifest));
         assert!(!manifest.within(&user));
         assert_eq!(user.meet(&grant(&[("src", Mode::ReadWrite)], &[])), Grant::default());
+    }
+
+    #[test]
+    fn more_exceptions_are_less() {
+        let except = |names: &[&str]| Grant {
+            except: names.iter().map(|n| (*n).to_owned()).collect(),
+            ..grant(&[(".", Mode::ReadOnly)], &[])
+        };
+        assert_eq!(except(&["a"]).meet(&except(&["b"])), except(&["a", "b"]));
+        assert!(except(&["a", "b"]).within(&except(&["a"])) && !except(&[]).within(&except(&["a"])));
     }
 
     #[test]
