@@ -223,7 +223,9 @@ impl Policy {
             match (place.host, place.cidr) {
                 (Some(host), None) => self.deny_host(&mut hosts, &host),
                 (None, Some(cidr)) if !is_all(&cidr) => {
-                    self.note(format!("hosts are granted by name: that the addresses {cidr} are denied is not looked at"));
+                    self.note(format!(
+                        "hosts are granted by name: that the addresses {cidr} are denied is not looked at"
+                    ));
                 }
                 (None, Some(_)) => {}
                 _ => return Err(wrong("network.deny", "each entry has either `host` or `cidr`")),
@@ -243,7 +245,9 @@ impl Policy {
         let wider: Vec<String> = hosts.iter().filter(|h| covers(bare(h), &denied)).cloned().collect();
         for host in wider {
             hosts.remove(&host);
-            self.note(format!("`{host}` is not granted, since `{denied}` in it is denied; name the hosts that are needed"));
+            self.note(format!(
+                "`{host}` is not granted, since `{denied}` in it is denied; name the hosts that are needed"
+            ));
         }
     }
 

@@ -107,8 +107,9 @@ pub struct About {
 impl About {
     /// A component of tools and nothing else.
     fn of_tools(anatomy: Anatomy, tools: Vec<Arc<ToolSpec>>) -> Self {
-        let Anatomy { imports, exports, manifest } = anatomy;
-        Self { imports, exports, manifest: manifest.unwrap_or_default(), tools, hooks: Vec::new(), provider: None }
+        let Anatomy { imports, exports, manifest, docs: _ } = anatomy;
+        let manifest = manifest.unwrap_or_default();
+        Self { imports, exports, manifest, tools, hooks: Vec::new(), provider: None, left_out: Vec::new() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "what a test stands on fails with it")]
 
+mod bare;
 mod guests;
 mod hooks;
 mod line;
