@@ -152,7 +152,9 @@ impl Job {
         if *fault == Fault::Cancelled {
             return ToolFailure::new(FailureKind::Interrupted, "Interrupted.");
         }
-        let message = format!("The tool `{}` failed: {fault}.", self.call.tool);
+        let raise = |limit| format!(" Its grant can give it more: `{limit}` under `[limits]`.");
+        let more = fault.limit().map_or_else(String::new, raise);
+        let message = format!("The tool `{}` failed: {fault}.{more}", self.call.tool);
         ToolFailure::new(fault.kind(), cut(message, EXPLANATION))
     }
 

@@ -72,7 +72,7 @@ pub enum Command {
     #[command(subcommand)]
     Config(config::ConfigCommand),
     /// Check what this machine offers: sandbox, paths, plugins, ledger, models
-    Doctor(Listing),
+    Doctor(doctor::DoctorArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }

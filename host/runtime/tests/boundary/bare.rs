@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// A module with memory and an allocator that never frees, as instance `$mem`.
-const MEMORY: &str = r#"
+pub const MEMORY: &str = r#"
     (core module $memory
         (memory (export "m") 2)
+        (data (i32.const 16) "name")
         (global $next (mut i32) (i32.const 4096))
         (func (export "r") (param i32 i32 i32 i32) (result i32)
             (local $at i32)
@@ -17,9 +18,9 @@ const MEMORY: &str = r#"
             (global.set $next (i32.add (local.get $at) (local.get 3)))
             (local.get $at)))
     (core instance $mem (instantiate $memory))"#;
-const LIFTING: &str = r#"(memory (core memory $mem "m")) (realloc (core func $mem "r"))"#;
+pub const LIFTING: &str = r#"(memory (core memory $mem "m")) (realloc (core func $mem "r"))"#;
 
-fn component(text: &str) -> &'static [u8] {
+pub fn component(text: &str) -> &'static [u8] {
     wat::parse_str(format!("(component {text})")).unwrap_or_else(|e| panic!("{e}")).leak()
 }
 
@@ -70,7 +71,10 @@ async fn functions_are_tools() {
     let half = call(&stage, HALF, json!({"n": u64::MAX})).await.unwrap();
     assert_eq!(half.text, (u64::MAX / 2).to_string());
     assert_eq!(half.metadata["result"], json!(u64::MAX / 2));
-    assert_eq!(call(&stage, HALF, json!({"n": "18446744073709551614"})).await.unwrap().text, (u64::MAX / 2).to_string());
+    assert_eq!(
+        call(&stage, HALF, json!({"n": "18446744073709551614"})).await.unwrap().text,
+        (u64::MAX / 2).to_string()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
