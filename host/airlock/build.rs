@@ -107,29 +107,7 @@ fn build() -> Done<()> {
     }
     made.sort_unstable_by_key(|(name, _)| *name);
     let list = places.out.join("bundled.rs");
-    fs::write(&list, source(&places, &made)).map_err(|e| format!("{}: {e}", list.display()))?;
-    attacks(&places)
-}
-
-/// What `doctor --attack` runs: components written as text, made binary here.
-fn attacks(places: &Places) -> Done<()> {
-    let folder = places.root.join("host/airlock/attacks");
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let listed = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut files: Vec<PathBuf> = listed.flatten().map(|e| e.path()).collect();
-    files.retain(|f| f.extension() == Some(OsStr::new("wat")));
-    files.sort();
-    let mut text = String::from("/// Sorted by name.\nconst BYTES: &[(&str, &[u8])] = &[\n");
-    for file in files {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let bytes = wat::parse_file(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        let made = places.out.join(format!("attack-{name}.wasm"));
-        fs::write(&made, bytes).map_err(|e| format!("{}: {e}", made.display()))?;
-        let embedded = format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/attack-{name}.wasm\"))");
-        let _ = writeln!(text, "    (\"{name}\", {embedded}),");
-    }
-    let list = places.out.join("attacks.rs");
-    fs::write(&list, text + "];\n").map_err(|e| format!("{}: {e}", list.display()))
+    fs::write(&list, source(&places, &made)).map_err(|e| format!("{}: {e}", list.display()))
 }
 
 struct Places {
