@@ -22,4 +22,5 @@ mod network;
 mod permissions;
 mod plugins;
 mod providers;
+mod strangers;
 mod undo;

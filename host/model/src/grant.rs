@@ -76,9 +76,9 @@ impl Grant {
             }
         }
         Self {
+            except: within_reach(self.except.union(&other.except), &fs),
             fs,
             http: self.http.meet(&other.http),
-            except: self.except.union(&other.except).cloned().collect(),
             process: Programs { programs: meet_names(&self.process.programs, &other.process.programs) },
             env: AllowList { allow: meet_names(&self.env.allow, &other.env.allow) },
             secrets: AllowList { allow: meet_names(&self.secrets.allow, &other.secrets.allow) },
@@ -120,6 +120,11 @@ impl LimitsAsked {
             output: least(self.output, o.output),
         }
     }
+}
+
+/// Exceptions that take something away from these folders.
+fn within_reach<'a>(except: impl Iterator<Item = &'a String>, fs: &BTreeMap<String, Mode>) -> BTreeSet<String> {
+    except.filter(|e| fs.keys().any(|folder| inner_of(e, folder).is_some())).cloned().collect()
 }
 
 /// The deeper of two folders where one holds the other. Lexical: both come from a manifest, neither is opened by this name.
@@ -243,6 +248,15 @@ mod tests {
         };
         assert_eq!(except(&["a"]).meet(&except(&["b"])), except(&["a", "b"]));
         assert!(except(&["a", "b"]).within(&except(&["a"])) && !except(&[]).within(&except(&["a"])));
+        assert_eq!(except(&["a"]).meet(&grant(&[("b", Mode::ReadOnly)], &[])), grant(&[("b", Mode::ReadOnly)], &[]));
+        // Nothing is lost of one by adding nothing; what one of both grants is granted.
+        assert_eq!(except(&["a"]).join(&Grant::default()), except(&["a"]));
+        assert_eq!(except(&["a"]).join(&except(&[])), except(&[]));
+        assert_eq!(except(&["a", "b"]).join(&except(&["b"])), except(&["b"]));
+        // To lift an exception is to ask for more; to add one is not.
+        assert_eq!(except(&[]).beyond(&except(&["a"])), except(&[]));
+        assert_eq!(except(&["a"]).beyond(&except(&[])), Grant::default());
+        assert!(except(&["a"]).words().contains("never what lies in a"));
     }
 
     #[test]
