@@ -26,12 +26,12 @@ pub enum Mode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grant {
+    /// What inside the folders of `fs` stays out of reach; written as they are.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub except: BTreeSet<String>,
     /// Folder → mode; relative to the workspace (`.` = all of it), or absolute.
     pub fs: BTreeMap<String, Mode>,
     pub http: Requests,
-    /// What inside those folders stays out of reach; written as they are.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub except: BTreeSet<String>,
     pub process: Programs,
     pub env: AllowList,
     pub secrets: AllowList,

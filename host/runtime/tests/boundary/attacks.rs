@@ -108,7 +108,7 @@ async fn endless_loops_wherever_a_guest_runs() {
             r#"(core module $d (func (export "d") (param i32) {SPIN}))
             (core instance $di (instantiate $d))
             (alias core export $di "d" (core func $dtor))
-            (type $r (resource (rep i32) (dtor (func $dtor))))
+            (type $r (resource (rep i32) (dtor (core func $dtor))))
             (core func $new (canon resource.new $r)) (core func $drop (canon resource.drop $r))
             (core instance $host (export "new" (func $new)) (export "drop" (func $drop)))"#
         ),

@@ -48,7 +48,7 @@ const ATTACKS: &[Attack] = &[
 
 /// # Errors
 /// When the host cannot be set up for it.
-pub async fn findings() -> Result<Vec<Finding>, Report> {
+pub(super) async fn findings() -> Result<Vec<Finding>, Report> {
     let home = tempfile::tempdir().map_err(|e| Report::internal(format!("no folder for the attacks: {e}")))?;
     let options = RuntimeOptions {
         cache_dir: home.path().join("cache"),
