@@ -138,10 +138,31 @@ fn every_guest_has_a_test() {
     let sources: String = files(&["rs"]).iter().filter(|p| !p.starts_with(&guests)).map(|p| read(p)).collect();
     for entry in std::fs::read_dir(&guests).expect("the guests").flatten().filter(|e| e.path().is_dir()) {
         let name = entry.file_name().to_string_lossy().into_owned();
-        // `kit` is what the guests share.
-        let named = name == "target" || name == "kit" || sources.contains(&format!("\"{name}\""));
+        // `kit` is what the guests share; the test of `third-party` reads it by its files.
+        let named =
+            ["target", "kit", "third-party"].contains(&name.as_str()) || sources.contains(&format!("\"{name}\""));
         assert!(named, "tests/guests/{name} has no test");
     }
+}
+
+/// The tests that the table of attacks names are there.
+#[test]
+fn every_attack_has_the_tests_that_are_named() {
+    let sources: String = files(&["rs"]).iter().map(|p| read(p)).collect();
+    let page = read(&root().join("SECURITY.md"));
+    let rows = page.lines().filter(|l| l.starts_with("| ") && l.as_bytes()[2].is_ascii_digit());
+    let mut named = 0;
+    for word in rows.flat_map(|r| r.split('`').skip(1).step_by(2)) {
+        let name = word.rsplit([':', ' ']).next().unwrap_or(word);
+        if name.matches('_').count() > 1 {
+            named += 1;
+            assert!(
+                sources.contains(&format!("fn {name}(")),
+                "SECURITY.md names the test `{name}`, which is not there"
+            );
+        }
+    }
+    assert!(named > 20, "{named} tests are named in SECURITY.md");
 }
 
 /// Every dependency of a host crate has its line of reason.

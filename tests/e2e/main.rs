@@ -23,4 +23,5 @@ mod permissions;
 mod plugins;
 mod plugins_remote;
 mod providers;
+mod strangers;
 mod undo;

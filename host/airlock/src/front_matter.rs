@@ -1,14 +1,12 @@
 //! Markdown with front matter: fields in YAML between two lines of `---`, then a text.
 //!
-//! The files may come from anybody: fields are read without aliases (a few lines of them can stand for gigabytes) and to a bounded
-//! depth.
+//! The files may come from anybody; see [`runtime::yaml`].
 
-use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
-/// Lists and tables inside each other.
-const MAX_DEPTH: usize = 16;
 const FENCE: &str = "---";
+/// The fence is the first line of the file.
+const FENCE_LINES: usize = 1;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FrontMatter {
@@ -24,7 +22,7 @@ pub struct FrontMatter {
 pub fn read(text: &str) -> Result<FrontMatter, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     let Some((fields, body)) = parts(&text) else { return Ok(FrontMatter { fields: Map::new(), body: text }) };
-    let fields = match yaml(fields)? {
+    let fields = match runtime::yaml::read(fields, FENCE_LINES)? {
         Value::Null => Map::new(),
         Value::Object(fields) => fields,
         _ => return Err("the front matter is no table of fields".into()),
@@ -40,77 +38,6 @@ fn parts(text: &str) -> Option<(&str, &str)> {
     let end = rest.find("\n---\n").map(|at| (at + 1, at + 5));
     let (fields, body) = end.or_else(|| rest.ends_with("\n---").then(|| (rest.len() - 3, rest.len())))?;
     Some((&rest[..fields], &rest[body..]))
-}
-
-enum Open {
-    List(Vec<Value>),
-    Table(Map<String, Value>, Option<String>),
-}
-
-/// One document, without recursion.
-fn yaml(text: &str) -> Result<Value, String> {
-    let mut open: Vec<Open> = Vec::new();
-    let mut done = Value::Null;
-    for event in Parser::new_from_str(text) {
-        // The fence is the first line of the file.
-        let (event, span) = event.map_err(|e| format!("line {}: {}", e.marker().line() + 1, e.info()))?;
-        let at = |why: &str| format!("line {}: {why}", span.start.line() + 1);
-        let value = match event {
-            Event::Alias(_) => return Err(at("aliases cannot be used here")),
-            Event::MappingStart(..) | Event::SequenceStart(..) if open.len() >= MAX_DEPTH => {
-                return Err(at("lists and tables lie too deep in each other"));
-            }
-            Event::MappingStart(..) => {
-                open.push(Open::Table(Map::new(), None));
-                continue;
-            }
-            Event::SequenceStart(..) => {
-                open.push(Open::List(Vec::new()));
-                continue;
-            }
-            Event::MappingEnd | Event::SequenceEnd => match open.pop() {
-                Some(Open::List(items)) => Value::Array(items),
-                Some(Open::Table(fields, _)) => Value::Object(fields),
-                None => continue,
-            },
-            Event::Scalar(text, style, ..) => {
-                if let Some(Open::Table(_, key @ None)) = open.last_mut() {
-                    *key = Some(text.into_owned());
-                    continue;
-                }
-                scalar(&text, style)
-            }
-            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {
-                continue;
-            }
-        };
-        match open.last_mut() {
-            None => done = value,
-            Some(Open::List(items)) => items.push(value),
-            Some(Open::Table(fields, key)) => {
-                let key = key.take().ok_or_else(|| at("a name of a field is a list or a table"))?;
-                fields.insert(key, value);
-            }
-        }
-    }
-    Ok(done)
-}
-
-/// Only what stands without quotes can be something else than text (YAML 1.2, core schema).
-fn scalar(text: &str, style: ScalarStyle) -> Value {
-    if style != ScalarStyle::Plain {
-        return Value::from(text);
-    }
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
-        "true" | "True" | "TRUE" => Value::Bool(true),
-        "false" | "False" | "FALSE" => Value::Bool(false),
-        _ => {
-            let whole = text.parse::<i64>().ok().map(Value::from);
-            let broken = || text.parse::<f64>().ok().filter(|n| n.is_finite()).map(Value::from);
-            whole.or_else(broken).unwrap_or_else(|| Value::from(text))
-        }
-    }
 }
 
 #[cfg(test)]

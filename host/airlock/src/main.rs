@@ -86,7 +86,7 @@ fn dispatch(command: &'static Command) -> Result<Exit, Report> {
         Command::Permission(command) => block_on(cli::permission::main(command)).map(well),
         Command::Providers(args) => block_on(cli::providers::main(args)).map(well),
         Command::Models(args) => block_on(cli::models::main(args)).map(well),
-        Command::Doctor(args) => block_on(cli::doctor::main(args)).map(well),
+        Command::Doctor(args) => block_on(cli::doctor::main(args)),
     }
 }
 

@@ -26,6 +26,9 @@ pub enum Mode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grant {
+    /// What inside the folders of `fs` stays out of reach; written as they are.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub except: BTreeSet<String>,
     /// Folder → mode; relative to the workspace (`.` = all of it), or absolute.
     pub fs: BTreeMap<String, Mode>,
     pub http: Requests,
@@ -73,6 +76,7 @@ impl Grant {
             }
         }
         Self {
+            except: within_reach(self.except.union(&other.except), &fs),
             fs,
             http: self.http.meet(&other.http),
             process: Programs { programs: meet_names(&self.process.programs, &other.process.programs) },
@@ -116,6 +120,11 @@ impl LimitsAsked {
             output: least(self.output, o.output),
         }
     }
+}
+
+/// Exceptions that take something away from these folders.
+fn within_reach<'a>(except: impl Iterator<Item = &'a String>, fs: &BTreeMap<String, Mode>) -> BTreeSet<String> {
+    except.filter(|e| fs.keys().any(|folder| inner_of(e, folder).is_some())).cloned().collect()
 }
 
 /// The deeper of two folders where one holds the other. Lexical: both come from a manifest, neither is opened by this name.
@@ -229,6 +238,25 @@ mod tests {
         assert!(user.within(&manifest));
         assert!(!manifest.within(&user));
         assert_eq!(user.meet(&grant(&[("src", Mode::ReadWrite)], &[])), Grant::default());
+    }
+
+    #[test]
+    fn more_exceptions_are_less() {
+        let except = |names: &[&str]| Grant {
+            except: names.iter().map(|n| (*n).to_owned()).collect(),
+            ..grant(&[(".", Mode::ReadOnly)], &[])
+        };
+        assert_eq!(except(&["a"]).meet(&except(&["b"])), except(&["a", "b"]));
+        assert!(except(&["a", "b"]).within(&except(&["a"])) && !except(&[]).within(&except(&["a"])));
+        assert_eq!(except(&["a"]).meet(&grant(&[("b", Mode::ReadOnly)], &[])), grant(&[("b", Mode::ReadOnly)], &[]));
+        // Nothing is lost of one by adding nothing; what one of both grants is granted.
+        assert_eq!(except(&["a"]).join(&Grant::default()), except(&["a"]));
+        assert_eq!(except(&["a"]).join(&except(&[])), except(&[]));
+        assert_eq!(except(&["a", "b"]).join(&except(&["b"])), except(&["b"]));
+        // To lift an exception is to ask for more; to add one is not.
+        assert_eq!(except(&[]).beyond(&except(&["a"])), except(&[]));
+        assert_eq!(except(&["a"]).beyond(&except(&[])), Grant::default());
+        assert!(except(&["a"]).words().contains("never what lies in a"));
     }
 
     #[test]

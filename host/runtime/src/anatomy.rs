@@ -1,5 +1,6 @@
 //! What a file is, before anything of it is compiled: kind, exports, imports, manifest.
 
+use crate::dynamic::Docs;
 use crate::error::RuntimeError;
 use crate::manifest::{Manifest, SECTION};
 use wasmparser::{Encoding, Parser, Payload};
@@ -14,6 +15,8 @@ pub struct Anatomy {
     pub imports: Vec<String>,
     pub exports: Vec<String>,
     pub manifest: Option<Manifest>,
+    /// What its author says of its functions.
+    pub docs: Docs,
 }
 
 impl Anatomy {
@@ -53,6 +56,9 @@ impl Anatomy {
             Payload::CustomSection(section) if own && section.name() == SECTION => {
                 self.set_manifest(name, Manifest::parse(name, section.data())?)?;
             }
+            Payload::CustomSection(section) if own && section.name() == Docs::SECTION => {
+                self.docs = Docs::parse(section.data());
+            }
             _ => {}
         }
         Ok(())
@@ -73,7 +79,13 @@ impl Anatomy {
     /// Whether the interface of this name is exported, in a version that this host knows.
     #[must_use]
     pub fn exports(&self, interface: &str) -> bool {
-        self.exports.iter().any(|e| known(e) == Some(interface))
+        exports(&self.exports, interface)
+    }
+
+    /// Whether anything of the contract is exported, in whatever version.
+    #[must_use]
+    pub fn is_of_contract(&self) -> bool {
+        self.exports.iter().any(|e| e.starts_with(PACKAGE))
     }
 
     /// The first export that belongs to the contract, in a version that is not known.
@@ -81,6 +93,11 @@ impl Anatomy {
     pub fn foreign(&self) -> Option<&str> {
         self.exports.iter().find(|e| e.starts_with(PACKAGE) && known(e).is_none()).map(String::as_str)
     }
+}
+
+/// Whether one of these exports is the interface of this name, in a version that this host knows.
+pub fn exports(exports: &[String], interface: &str) -> bool {
+    exports.iter().any(|e| known(e) == Some(interface))
 }
 
 /// `tool` of `airlock:plugin/tool@0.1.3`.
@@ -120,15 +137,15 @@ fn is_component(name: &str, bytes: &[u8]) -> Result<(), RuntimeError> {
 mod tests {
     use super::*;
 
-    fn exports(names: &[&str]) -> Anatomy {
+    fn exporting(names: &[&str]) -> Anatomy {
         Anatomy { exports: names.iter().map(|n| (*n).to_owned()).collect(), ..Anatomy::default() }
     }
 
     #[test]
     fn versions_of_the_contract() {
-        let a = exports(&["airlock:plugin/tool@0.1.4", "init"]);
+        let a = exporting(&["airlock:plugin/tool@0.1.4", "init"]);
         assert!(a.exports("tool") && !a.exports("provider") && a.foreign().is_none());
-        let b = exports(&["airlock:plugin/tool@0.2.0"]);
+        let b = exporting(&["airlock:plugin/tool@0.2.0"]);
         assert!(!b.exports("tool"));
         assert_eq!(b.foreign(), Some("airlock:plugin/tool@0.2.0"));
     }

@@ -55,24 +55,34 @@ impl Bounds {
     }
 }
 
+/// What a guest was not given more of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Short {
+    Memory,
+    Tables,
+}
+
 /// Caps memory and remembers a refusal: what the guest makes of it is an `unreachable` that says nothing.
 #[derive(Debug)]
 pub struct Cap {
     max: usize,
     used: usize,
-    pub refused: bool,
+    /// The first that was refused.
+    pub refused: Option<Short>,
 }
 
 impl Cap {
     pub fn new(max: usize) -> Self {
-        Self { max, used: 0, refused: false }
+        Self { max, used: 0, refused: None }
     }
 }
 
 impl ResourceLimiter for Cap {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let total = self.used.saturating_add(desired.saturating_sub(current));
-        self.refused |= total > self.max;
+        if total > self.max {
+            self.refused.get_or_insert(Short::Memory);
+        }
         let granted = total <= self.max && maximum.is_none_or(|m| desired <= m);
         if granted {
             self.used = total;
@@ -82,7 +92,9 @@ impl ResourceLimiter for Cap {
 
     fn table_growing(&mut self, _current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
         let granted = desired <= crate::engine::TABLE_MAX;
-        self.refused |= !granted;
+        if !granted {
+            self.refused.get_or_insert(Short::Tables);
+        }
         Ok(granted && maximum.is_none_or(|m| desired <= m))
     }
 }
@@ -161,7 +173,7 @@ mod tests {
         let mut cap = Cap::new(100);
         assert!(cap.memory_growing(0, 60, None).unwrap());
         assert!(!cap.memory_growing(0, 60, None).unwrap(), "a second memory");
-        assert!(cap.refused);
+        assert_eq!(cap.refused, Some(Short::Memory));
         assert!(cap.memory_growing(0, 40, None).unwrap());
     }
 
@@ -169,6 +181,6 @@ mod tests {
     fn a_refusal_by_the_guests_own_maximum_is_no_limit_of_ours() {
         let mut cap = Cap::new(100);
         assert!(!cap.memory_growing(0, 60, Some(50)).unwrap());
-        assert!(!cap.refused);
+        assert_eq!(cap.refused, None);
     }
 }

@@ -74,7 +74,7 @@ fn fault(store: &CodecStore, error: &wasmtime::Error) -> Fault {
     if state.cancel.is_cancelled() {
         return Fault::Cancelled;
     }
-    if state.cap.refused {
+    if state.cap.refused.is_some() {
         return Fault::Memory { limit: BOUNDS.memory };
     }
     Fault::raised(error, String::new(), &BOUNDS)

@@ -5,6 +5,7 @@ use crate::anatomy::Anatomy;
 use crate::bounds::Bounds;
 use crate::codec::Session;
 use crate::compile::Raw;
+use crate::dynamic::{Docs, Reflected, reflect};
 use crate::error::RuntimeError;
 use crate::fault::Fault;
 use crate::instance::Call;
@@ -31,17 +32,39 @@ pub fn describe(loader: &Loader, raw: &Raw<'_>, anatomy: Anatomy) -> Result<Abou
     }
     let provider = provider(loader, raw, &anatomy)?;
     let hooks: Vec<_> = HookPoint::ALL.into_iter().filter(|p| anatomy.exports(p.interface())).collect();
-    let tools = if provider.is_none() || anatomy.exports("tool") || !hooks.is_empty() {
+    let Offered { tools, left_out } = if provider.is_none() || anatomy.exports("tool") || !hooks.is_empty() {
         let pre = loader.link_acting(raw)?;
-        if anatomy.exports("tool") { tools(loader, name, pre)? } else { Vec::new() }
+        if anatomy.exports("tool") {
+            Offered { tools: tools(loader, name, pre)?, left_out: Vec::new() }
+        } else if anatomy.is_of_contract() {
+            Offered::default()
+        } else {
+            bare(name, &pre, &anatomy.docs)?
+        }
     } else {
-        Vec::new()
+        Offered::default()
     };
     if tools.is_empty() && hooks.is_empty() && provider.is_none() {
-        return Err(RuntimeError::NothingExported { name: name.into() });
+        return Err(RuntimeError::NothingExported { name: name.into(), left_out });
     }
-    let Anatomy { imports, exports, manifest } = anatomy;
-    Ok(About { imports, exports, manifest: manifest.unwrap_or_default(), tools, hooks, provider })
+    let Anatomy { imports, exports, manifest, docs: _ } = anatomy;
+    Ok(About { imports, exports, manifest: manifest.unwrap_or_default(), tools, hooks, provider, left_out })
+}
+
+#[derive(Default)]
+struct Offered {
+    tools: Vec<Arc<ToolSpec>>,
+    left_out: Vec<String>,
+}
+
+/// The functions of a component that knows nothing of the contract. It is not run.
+fn bare(name: &str, pre: &InstancePre<CallState>, docs: &Docs) -> Result<Offered, RuntimeError> {
+    let Reflected { functions, left_out } = reflect(pre.component(), pre.engine());
+    if functions.len() > TOOLS {
+        let why = format!("it exports {} functions, more than {TOOLS}", functions.len());
+        return Err(RuntimeError::Description { name: name.into(), why });
+    }
+    Ok(Offered { tools: functions.iter().map(|f| Arc::new(f.spec(docs))).collect(), left_out })
 }
 
 fn provider(loader: &Loader, raw: &Raw<'_>, anatomy: &Anatomy) -> Result<Option<ProviderInfo>, RuntimeError> {

@@ -10,10 +10,12 @@ pub enum RuntimeError {
     #[error("{name} is damaged or not valid WebAssembly: {why}. Fetch or build it again.")]
     Invalid { name: String, why: String },
     #[error(
-        "{name} exports nothing that can be used. A tool exports `airlock:plugin/tool@0.1.0`, a model adapter \
-         `airlock:plugin/provider@0.1.0`, a hook one of `airlock:plugin/hook-*@0.1.0`."
+        "{name} exports nothing that can be used{}. A tool exports `airlock:plugin/tool@0.1.0`, a model adapter \
+         `airlock:plugin/provider@0.1.0`, a hook one of `airlock:plugin/hook-*@0.1.0`; any other component, functions \
+         whose types can be written in JSON.",
+        reasons(.left_out)
     )]
-    NothingExported { name: String },
+    NothingExported { name: String, left_out: Vec<String> },
     #[error(
         "{name} exports `{export}`, a version of the contract that this version does not know (it knows 0.1). Build it against `airlock:plugin@0.1.0`."
     )]
@@ -54,4 +56,10 @@ pub enum RuntimeError {
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() { "; none is installed".into() } else { format!("; there are: {}", names.join(", ")) }
+}
+
+/// Enough of them to see what is the matter.
+fn reasons(left_out: &[String]) -> String {
+    let some: Vec<&str> = left_out.iter().take(4).map(String::as_str).collect();
+    if some.is_empty() { String::new() } else { format!(" ({})", some.join("; ")) }
 }

@@ -1,10 +1,12 @@
 //! Why a guest did not give a usable answer, found out from what is left of the call.
 
-use crate::bounds::Bounds;
-use crate::state::CallState;
+use crate::bounds::{ATTACHMENTS, Bounds, Short};
+use crate::engine::TABLE_MAX;
+use crate::state::{CallState, HANDLES};
 use model::fault::FailureKind;
 use std::fmt;
 use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::I32Exit;
 
 /// The guest's own failure to run, as opposed to a failure that it reports.
@@ -18,6 +20,9 @@ pub enum Fault {
     Memory {
         limit: usize,
     },
+    Tables,
+    /// More resources of the host than one call may hold.
+    Handles,
     Cpu(Bounds),
     Wall(Bounds),
     Cancelled,
@@ -41,8 +46,13 @@ impl Fault {
     #[must_use]
     pub fn of(error: &wasmtime::Error, state: &CallState, bounds: &Bounds) -> Self {
         tracing::debug!(error = ?error, "a component failed");
-        if state.cap.refused {
-            return Self::Memory { limit: bounds.memory };
+        match state.cap.refused {
+            Some(Short::Memory) => return Self::Memory { limit: bounds.memory },
+            Some(Short::Tables) => return Self::Tables,
+            None => {}
+        }
+        if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
+            return Self::Handles;
         }
         Self::raised(error, state.log.tail(), bounds)
     }
@@ -68,11 +78,31 @@ impl Fault {
         Self::Trap { what, printed }
     }
 
+    /// The name of the limit in a manifest or a grant, where it has one: there more can be asked for and given.
+    #[must_use]
+    pub fn limit(&self) -> Option<&'static str> {
+        match self {
+            Self::Memory { .. } => Some("memory"),
+            Self::Cpu(_) => Some("cpu"),
+            Self::Wall(_) => Some("wall"),
+            Self::Flood { limit } if *limit != ATTACHMENTS => Some("output"),
+            Self::Flood { .. }
+            | Self::Trap { .. }
+            | Self::Tables
+            | Self::Handles
+            | Self::Cancelled
+            | Self::Crowded
+            | Self::Lie(_) => None,
+        }
+    }
+
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::Trap { .. } | Self::Lie(_) => FailureKind::Trap,
-            Self::Memory { .. } | Self::Flood { .. } | Self::Crowded => FailureKind::Limit,
+            Self::Memory { .. } | Self::Tables | Self::Handles | Self::Flood { .. } | Self::Crowded => {
+                FailureKind::Limit
+            }
             Self::Cpu(_) | Self::Wall(_) => FailureKind::TimedOut,
             Self::Cancelled => FailureKind::Interrupted,
         }
@@ -85,6 +115,8 @@ impl fmt::Display for Fault {
             Self::Trap { what, printed } if printed.is_empty() => write!(f, "it crashed ({what})"),
             Self::Trap { what, printed } => write!(f, "it crashed ({what}); it printed: {printed}"),
             Self::Memory { limit } => write!(f, "it needed more than its {} MiB of memory", limit >> 20),
+            Self::Tables => write!(f, "it needed more than {TABLE_MAX} places in its tables, which no component gets"),
+            Self::Handles => write!(f, "it held more than {HANDLES} handles at once, which no component gets"),
             Self::Cpu(b) => write!(f, "it was stopped after {:?} of computing", b.cpu),
             Self::Wall(b) => write!(f, "it was stopped after {:?}", b.wall),
             Self::Crowded => f.write_str("too many components run at once; try again when others have ended"),

@@ -2,6 +2,7 @@
 
 mod anatomy;
 mod bounds;
+mod callable;
 pub mod caps;
 mod codec;
 
@@ -10,6 +11,7 @@ mod conversation;
 mod demand;
 mod describe;
 mod destination;
+mod dynamic;
 mod engine;
 mod error;
 mod fault;
@@ -25,6 +27,7 @@ mod manifest;
 mod nobody;
 mod once;
 mod open;
+pub mod policy;
 mod provider;
 mod registry;
 mod secret;
@@ -36,6 +39,7 @@ mod tools;
 mod v0_1;
 mod vault;
 mod veil;
+pub mod yaml;
 
 pub use compile::{Compiler, compile_apart};
 pub use error::RuntimeError;

@@ -11,6 +11,7 @@ pub fn acting(engine: &Engine) -> wasmtime::Result<Linker<CallState>> {
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     crate::caps::fs::add_to_linker(&mut linker)?;
+    crate::caps::config::add_to_linker(&mut linker)?;
     v0_1::add_to_linker(&mut linker)?;
     Ok(linker)
 }

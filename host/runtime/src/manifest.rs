@@ -3,7 +3,7 @@
 use crate::error::RuntimeError;
 use model::grant::{AllowList, Grant, LimitsAsked, Mode, Programs, Requests};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
 /// Name of the custom section.
@@ -52,6 +52,7 @@ impl Manifest {
         Grant {
             fs: self.fs.clone(),
             http: self.http.clone(),
+            except: BTreeSet::new(),
             process: self.process.clone(),
             env: self.env.clone(),
             secrets: self.secrets.clone(),

@@ -1,7 +1,8 @@
 //! The components that are there, and what each said of itself when it was first seen: a start with a warm cache reads that
 //! from the vault and instantiates nothing.
 
-use crate::anatomy::Anatomy;
+use crate::anatomy::{self, Anatomy};
+use crate::callable::Callable;
 use crate::compile::{Digest, Raw};
 use crate::describe::describe;
 use crate::error::RuntimeError;
@@ -10,7 +11,7 @@ use crate::loader::Loader;
 use crate::manifest::Manifest;
 use crate::once::Once;
 use crate::source::{Bytes, Source};
-use crate::v0_1::{Codec, Hook, Tool};
+use crate::v0_1::{Codec, Hook};
 use model::grant::Grant;
 use model::provider::Model;
 use model::tool::ToolSpec;
@@ -99,13 +100,17 @@ pub struct About {
     pub tools: Vec<Arc<ToolSpec>>,
     pub hooks: Vec<HookPoint>,
     pub provider: Option<ProviderInfo>,
+    /// Functions that are no tools, each with the reason.
+    #[serde(default)]
+    pub left_out: Vec<String>,
 }
 
 impl About {
     /// A component of tools and nothing else.
     fn of_tools(anatomy: Anatomy, tools: Vec<Arc<ToolSpec>>) -> Self {
-        let Anatomy { imports, exports, manifest } = anatomy;
-        Self { imports, exports, manifest: manifest.unwrap_or_default(), tools, hooks: Vec::new(), provider: None }
+        let Anatomy { imports, exports, manifest, docs: _ } = anatomy;
+        let manifest = manifest.unwrap_or_default();
+        Self { imports, exports, manifest, tools, hooks: Vec::new(), provider: None, left_out: Vec::new() }
     }
 }
 
@@ -132,6 +137,8 @@ pub struct PluginInfo {
     pub publisher: Option<String>,
     /// Where it was installed from.
     pub source: Option<String>,
+    /// Functions that are no tools, each with the reason.
+    pub left_out: Vec<String>,
     /// It says of itself what it asks for.
     pub has_manifest: bool,
     /// What it may touch at most; of one that is not installed yet, what it asks for.
@@ -159,7 +166,7 @@ pub struct Plugin {
     pub grant: Arc<Grant>,
     /// The name, as the states of its calls hold it.
     pub label: Arc<str>,
-    tool: Once<Tool>,
+    tool: Once<Callable>,
     hook: Once<Hook>,
     codec: Once<Codec>,
 }
@@ -220,16 +227,17 @@ impl Plugin {
     }
 
     /// The tool where it is loaded already: whoever has to load it must not do so on a thread that others wait for.
-    pub fn loaded_tool(&self) -> Option<Tool> {
+    pub fn loaded_tool(&self) -> Option<Callable> {
         self.tool.peek()
     }
 
     /// # Errors
     /// When it cannot be compiled or linked.
-    pub fn tool(&self, loader: &Loader) -> Result<Tool, RuntimeError> {
+    pub fn tool(&self, loader: &Loader) -> Result<Callable, RuntimeError> {
         self.tool.get(|| {
             let pre = self.raw(|raw| loader.link_acting(raw))?;
-            Tool::new(&pre).map_err(|e| unlinkable(&self.source.name, &e))
+            let of_contract = anatomy::exports(&self.about.exports, "tool");
+            Callable::new(&pre, of_contract).map_err(|e| unlinkable(&self.source.name, &e))
         })
     }
 
@@ -271,6 +279,7 @@ impl Plugin {
             provider: about.provider,
             publisher: None,
             source: None,
+            left_out: about.left_out,
             has_manifest,
             grant: (*self.grant).clone(),
         };

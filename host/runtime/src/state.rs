@@ -15,7 +15,7 @@ use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
 /// Handles that a guest can hold at once.
-const HANDLES: usize = 4096;
+pub const HANDLES: usize = 4096;
 /// Random bytes in one host call.
 const RANDOM: u64 = 1 << 20;
 /// Bytes of header fields that a guest can build.

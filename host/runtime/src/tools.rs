@@ -1,21 +1,24 @@
 //! All tools of all components as one set.
 
 use crate::bounds::Bounds;
+use crate::callable::{Answer, Callable};
 use crate::caps::Funnel;
 use crate::fault::Fault;
 use crate::instance::Call;
 use crate::open::Runtime;
 use crate::registry::Plugin;
 use crate::state::{CallState, Setup};
-use crate::v0_1::{RawOutput, Tool, cut};
+use crate::v0_1::cut;
 use async_trait::async_trait;
 use model::fault::FailureKind;
 use model::flow::Label;
+use model::grant::Grant;
 use model::journal::Journal;
 use model::permission::{Actor, Gate};
 use model::tool::{ProgressSink, ToolCall, ToolFailure, ToolOutput, ToolSpec, Tools};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use wasmtime::component::ResourceTable;
@@ -122,7 +125,7 @@ impl Job {
     }
 
     /// The first call of all compiles the component, which takes its time.
-    async fn load(&self) -> Result<Tool, ToolFailure> {
+    async fn load(&self) -> Result<Callable, ToolFailure> {
         if let Some(tool) = self.plugin.loaded_tool() {
             return Ok(tool);
         }
@@ -135,7 +138,7 @@ impl Job {
 
     fn judge(
         &self,
-        given: Result<Result<RawOutput, ToolFailure>, Fault>,
+        given: Result<Result<Answer, ToolFailure>, Fault>,
         limit: usize,
     ) -> Result<ToolOutput, ToolFailure> {
         match given {
@@ -149,7 +152,9 @@ impl Job {
         if *fault == Fault::Cancelled {
             return ToolFailure::new(FailureKind::Interrupted, "Interrupted.");
         }
-        let message = format!("The tool `{}` failed: {fault}.", self.call.tool);
+        let raise = |limit| format!(" Its grant can give it more: `{limit}` under `[limits]`.");
+        let more = fault.limit().map_or_else(String::new, raise);
+        let message = format!("The tool `{}` failed: {fault}.{more}", self.call.tool);
         ToolFailure::new(fault.kind(), cut(message, EXPLANATION))
     }
 
@@ -164,7 +169,8 @@ impl Job {
             worktree: call.worktree.clone(),
         };
         let (gate, journal) = (Arc::clone(&self.gate), Arc::clone(&self.journal));
-        Funnel::new(actor, call.grant.clone(), gate, journal, self.cancel.clone()).hiding(self.runtime.private())
+        let funnel = Funnel::new(actor, call.grant.clone(), gate, journal, self.cancel.clone());
+        funnel.hiding(self.runtime.private()).except(except(&self.plugin.grant, &call.workspace))
     }
 
     fn setup(&self, funnel: Arc<Funnel>) -> Setup {
@@ -179,6 +185,15 @@ impl Job {
             env: self.call.env.clone(),
         }
     }
+}
+
+/// Real paths of what a grant leaves out. What is not there yet is to stay away as well.
+fn except(grant: &Grant, workspace: &Path) -> Vec<PathBuf> {
+    let real = |name: &String| {
+        let path = workspace.join(name);
+        path.canonicalize().unwrap_or(path)
+    };
+    grant.except.iter().map(real).collect()
 }
 
 /// Ends the call's programs and journals what they changed.

@@ -1,16 +1,28 @@
 //! `airlock doctor`: what this machine offers, line by line. A line that fails does not hide the others.
 
-use super::{Format, Ground, Listing, columns, print, print_json};
+mod attack;
+
+use super::{Format, Ground, Listing, columns, print_foreign, print_json};
 use crate::config::choice::{self, Context};
 use crate::config::probe;
-use crate::report::Report;
+use crate::report::{Exit, Report};
 use crate::wire;
+use clap::Args;
 use model::store::{Kin, Store};
 use serde::Serialize;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use store::Ledger;
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    listing: Listing,
+    /// Attack the boundary with components that harm nothing, and show how each attack ends
+    #[arg(long)]
+    attack: bool,
+}
 
 #[derive(Serialize)]
 struct Finding {
@@ -28,14 +40,16 @@ impl Finding {
     }
 }
 
-pub async fn main(args: &Listing) -> Result<(), Report> {
-    let ground = Ground::of(args)?;
+pub async fn main(args: &DoctorArgs) -> Result<Exit, Report> {
+    let ground = Ground::of(&args.listing)?;
     ground.print_notices();
-    let findings = findings(&ground).await;
-    match args.format {
-        Format::Json => findings.iter().try_for_each(print_json),
-        Format::Text => print(&columns(&findings.iter().map(row).collect::<Vec<_>>())),
+    let findings = if args.attack { attack::findings().await? } else { findings(&ground).await };
+    match args.listing.format {
+        Format::Json => findings.iter().try_for_each(print_json)?,
+        Format::Text => print_foreign(&columns(&findings.iter().map(row).collect::<Vec<_>>()))?,
     }
+    // What is missing on a machine is told; a boundary that does not hold is a failure.
+    Ok(if args.attack && findings.iter().any(|f| !f.ok) { Exit::Failed } else { Exit::Well })
 }
 
 fn row(f: &Finding) -> Vec<String> {

@@ -75,7 +75,7 @@ pub enum Command {
     #[command(subcommand)]
     Config(config::ConfigCommand),
     /// Check what this machine offers: sandbox, paths, plugins, ledger, models
-    Doctor(Listing),
+    Doctor(doctor::DoctorArgs),
     /// Compile one component, from standard input to standard output, within limits: what other commands start by themselves
     #[command(name = COMPILE, hide = true)]
     Compile(CompileArgs),

@@ -149,6 +149,7 @@ fn as_json(p: &PluginInfo) -> Value {
         "description": p.description, "version": p.version, "licence": p.licence, "homepage": p.homepage,
         "tools": p.tools, "hooks": p.hooks, "provider": provider,
         "publisher": p.publisher, "source": p.source, "grant": p.grant, "imports": p.imports, "exports": p.exports,
+        "left_out": p.left_out,
     })
 }
 
@@ -167,6 +168,7 @@ fn as_text(p: &PluginInfo) -> String {
     ];
     rows.extend(p.imports.iter().map(|i| vec!["imports".into(), i.clone()]));
     rows.extend(p.exports.iter().map(|e| vec!["exports".into(), e.clone()]));
+    rows.extend(p.left_out.iter().map(|l| vec!["leaves out".into(), l.clone()]));
     rows.retain(|r| r.get(1).is_some_and(|cell| !cell.is_empty()));
     columns(&rows)
 }

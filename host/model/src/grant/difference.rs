@@ -1,6 +1,6 @@
 //! Grants compared: what one allows beyond another, and both together. An upgrade asks for just the difference.
 
-use super::{AllowList, Grant, LimitsAsked, Mode, Programs, inner_of};
+use super::{AllowList, Grant, LimitsAsked, Mode, Programs, inner_of, within_reach};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a new version of a component may be given without asking anew, and what has to be asked for.
@@ -16,9 +16,13 @@ impl Grant {
     /// What of `self` goes beyond `other`; empty where `other` allows all of it.
     #[must_use]
     pub fn beyond(&self, other: &Self) -> Self {
-        let fs = self.fs.iter().filter(|(path, mode)| !covered(path, **mode, &other.fs));
+        // What the other leaves out of a folder, and this one does not, is beyond it.
+        let opened = |path: &str| other.except.difference(&self.except).any(|e| inner_of(e, path).is_some());
+        let beyond = self.fs.iter().filter(|(path, mode)| !covered(path, **mode, &other.fs) || opened(path));
+        let fs = beyond.map(|(path, mode)| (path.clone(), *mode)).collect();
         Self {
-            fs: fs.map(|(path, mode)| (path.clone(), *mode)).collect(),
+            except: within_reach(self.except.iter(), &fs),
+            fs,
             http: self.http.beyond(&other.http),
             process: Programs { programs: names_beyond(&self.process.programs, &other.process.programs) },
             env: AllowList { allow: names_beyond(&self.env.allow, &other.env.allow) },
@@ -35,9 +39,14 @@ impl Grant {
             let held = fs.entry(path.clone()).or_insert(*mode);
             *held = (*held).max(*mode);
         }
+        // An exception of one holds where the other does not grant what it leaves out.
+        let closed = |e: &&String, by: &Self| by.except.contains(*e) || !by.fs.keys().any(|f| holds(f, e));
+        let of_self = self.except.iter().filter(|e| closed(e, other));
+        let except = of_self.chain(other.except.iter().filter(|e| closed(e, self))).cloned().collect();
         let both = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.union(b).cloned().collect();
         Self {
             fs,
+            except,
             http: self.http.join(&other.http),
             process: Programs { programs: both(&self.process.programs, &other.process.programs) },
             env: AllowList { allow: both(&self.env.allow, &other.env.allow) },
@@ -56,9 +65,10 @@ impl Grant {
                 Some(Mode::ReadOnly) => None,
                 Some(Mode::ReadWrite) => Some(Mode::ReadOnly),
             };
-        let fs = self.fs.iter().filter_map(|(path, mode)| Some((path.clone(), left(path, *mode)?)));
+        let fs = self.fs.iter().filter_map(|(path, mode)| Some((path.clone(), left(path, *mode)?))).collect();
         Self {
-            fs: fs.collect(),
+            except: within_reach(self.except.iter(), &fs),
+            fs,
             http: self.http.beyond(&less.http),
             process: Programs { programs: names_beyond(&self.process.programs, &less.process.programs) },
             env: AllowList { allow: names_beyond(&self.env.allow, &less.env.allow) },

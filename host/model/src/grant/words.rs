@@ -32,6 +32,9 @@ impl Grant {
         };
         let files = self.fs.iter().map(|(path, mode)| folder(path, *mode));
         let mut all: Vec<String> = files.collect();
+        if !self.except.is_empty() {
+            all.push(format!("never what lies in {}", names(&self.except)));
+        }
         if self.process.programs.contains("*") {
             all.push("may run any program, in the sandbox".into());
         } else if !self.process.programs.is_empty() {

@@ -2,6 +2,7 @@
 //!
 //! One file a capability lies beside this one; none of them decides anything, and none acts without [`Funnel`].
 
+pub(crate) mod config;
 pub mod fs;
 pub mod process;
 pub mod scan;
@@ -29,6 +30,8 @@ pub struct Funnel {
     pub cancel: CancellationToken,
     grant: CallGrant,
     private: Arc<Private>,
+    /// Real paths that the component's grant leaves out.
+    except: Vec<PathBuf>,
     gate: Arc<dyn Gate>,
     refusal: Mutex<Option<ToolFailure>>,
     waits: Mutex<Waits>,
@@ -75,6 +78,7 @@ impl Funnel {
             cancel,
             grant,
             private: Arc::default(),
+            except: Vec::new(),
             gate,
             refusal: Mutex::new(None),
             waits: Mutex::default(),
@@ -87,12 +91,21 @@ impl Funnel {
         Self { private, ..self }
     }
 
+    /// With what the grant leaves out of the folders that it names.
+    #[must_use]
+    pub fn except(self, except: Vec<PathBuf>) -> Self {
+        Self { except, ..self }
+    }
+
     fn keep_private(&self, real: &Path, writes: bool) -> Result<(), Refused> {
-        if !self.private.holds(real, writes) {
+        let why = if self.private.holds(real, writes) {
+            "belongs to the host: no component may touch it, whatever the rules say"
+        } else if holds(&self.except, real, writes) {
+            "is left out of what was granted to the component"
+        } else {
             return Ok(());
-        }
-        let what =
-            format!("{} belongs to the host: no component may touch it, whatever the rules say.", real.display());
+        };
+        let what = format!("{} {why}.", real.display());
         Err(self.refuse(ToolFailure::new(FailureKind::Denied, what)))
     }
 
@@ -116,7 +129,7 @@ impl Funnel {
     /// folders on the way to a path that the call names are known already.
     #[must_use]
     pub fn may_read_silently(&self, real: &Path) -> bool {
-        if self.private.holds(real, false) {
+        if self.private.holds(real, false) || holds(&self.except, real, false) {
             // A call that names it is told why; one that walks past it is not.
             let _ = self.names(real).then(|| self.keep_private(real, false));
             return false;
@@ -233,6 +246,11 @@ impl Private {
         if !writes && self.readable.as_ref().is_some_and(|r| real.starts_with(r)) {
             return false;
         }
-        real.starts_with("/proc") || self.folders.iter().any(|f| real.starts_with(f))
+        real.starts_with("/proc") || holds(&self.folders, real, writes)
     }
+}
+
+/// Whether a path lies in one of these. Who may write a folder above one could move it out of the way of this rule.
+fn holds(kept: &[PathBuf], real: &Path, writes: bool) -> bool {
+    kept.iter().any(|k| real.starts_with(k) || writes && k.starts_with(real))
 }

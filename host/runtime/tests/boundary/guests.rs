@@ -22,6 +22,17 @@ pub fn codec(name: &str) -> &'static [u8] {
     encoder.validate(true).encode().expect("a component").leak()
 }
 
+/// A component of `tests/guests/third-party`, as a stranger built it; text is made binary.
+pub fn stranger(file: &str) -> &'static [u8] {
+    let path = folder().join("third-party").join(file);
+    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    if file.ends_with(".wat") {
+        wat::parse_bytes(&bytes).expect("a component").into_owned().leak()
+    } else {
+        bytes.leak()
+    }
+}
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guests")
 }

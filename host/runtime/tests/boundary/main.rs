@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "what a test stands on fails with it")]
 
+mod attacks;
+mod bare;
 mod guests;
 mod hooks;
 mod line;
@@ -10,5 +12,6 @@ mod points;
 mod providers;
 mod server;
 mod stage;
+mod strangers;
 mod thief;
 mod tools;

@@ -11,7 +11,7 @@ use model::grant::Grant;
 use runtime::Runtime;
 use runtime::install::{Candidate, Decision, Offer, Pinned, Standing};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
@@ -27,6 +27,9 @@ pub struct AddArgs {
     /// What it may do, instead of all that it asks for: a file, or fs:FOLDER=ro|rw, net:HOST, process:PROGRAM, env:NAME, secrets:NAME, memory=SIZE, cpu=TIME (repeatable)
     #[arg(long, value_name = "RIGHT")]
     grant: Vec<String>,
+    /// A policy.yaml that says what it may do, as other hosts of bare components read it; else NAME.policy.yaml or policy.yaml beside it
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
     /// Agree without being asked
     #[arg(long)]
     yes: bool,
@@ -55,7 +58,7 @@ pub async fn add(args: &'static AddArgs) -> Result<(), Report> {
     let fetched = fetch::fetch(&args.source, args.digest.as_deref()).await?;
     let name = args.name.clone().unwrap_or_else(|| fetched.name.clone());
     let candidate = look_at(&runtime, name, fetched).await?;
-    let given = (!args.grant.is_empty()).then(|| rights(&args.grant)).transpose()?;
+    let given = given(args, &candidate)?;
     let Some((grant, agreement)) = put(&candidate, given.as_ref())? else {
         say(&format!("{} is installed already, just so", candidate.info.name));
         return Ok(());
@@ -135,6 +138,35 @@ fn put(candidate: &Candidate, given: Option<&Grant>) -> Result<Option<(Grant, Ag
             None => Some((upgrade.grant, Agreement::to_new(name, &upgrade.new))),
         },
     })
+}
+
+/// What flags and policy give; `None`: what the component asks for.
+fn given(args: &AddArgs, candidate: &Candidate) -> Result<Option<Grant>, Report> {
+    let flags = (!args.grant.is_empty()).then(|| rights(&args.grant)).transpose()?;
+    // What lies beside a component speaks only where nobody else does.
+    let beside = || policy_beside(&args.source).filter(|_| flags.is_none() && !candidate.info.has_manifest);
+    let Some(file) = args.policy.clone().or_else(beside) else { return Ok(flags) };
+    let granted = policy(&file)?;
+    Ok(Some(flags.map_or_else(|| granted.clone(), |flags| flags.join(&granted))))
+}
+
+fn policy_beside(source: &str) -> Option<PathBuf> {
+    let path = Path::new(source);
+    [path.with_extension("policy.yaml"), path.with_file_name("policy.yaml")].into_iter().find(|p| p.is_file())
+}
+
+fn policy(file: &Path) -> Result<Grant, Report> {
+    let unusable = |why: String| {
+        let what = format!("the policy {} cannot be used: {why}", file.display());
+        Report::usage(what, "Correct the file, or say with --grant what the component may do.")
+    };
+    let bytes = runtime::read_bounded(file).map_err(|e| unusable(e.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unusable("it is no text".into()))?;
+    let policy = runtime::policy::parse(&text).map_err(|e| unusable(e.to_string()))?;
+    for note in &policy.notes {
+        say(&format!("{}: {note}", file.display()));
+    }
+    Ok(policy.grant)
 }
 
 fn decision(grant: Grant) -> Decision {

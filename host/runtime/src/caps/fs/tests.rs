@@ -1,6 +1,7 @@
 //! The view is driven through its generated traits, as a guest would drive it, on a real folder.
 
 mod acts;
+mod mounts;
 mod races;
 mod stale;
 
@@ -149,6 +150,11 @@ impl World {
     }
 
     fn call_on(&self, grant: CallGrant, rules: Rules, perms: FsPerms) -> Call {
+        self.call_mounted(grant, rules, &[(".", perms)], &[])
+    }
+
+    /// With these folders mounted by their names, and these left out of what was granted.
+    fn call_mounted(&self, grant: CallGrant, rules: Rules, mounts: &[(&str, FsPerms)], except: &[&str]) -> Call {
         let rules = Arc::new(Rules { root: self.ws.clone(), ..rules });
         let actor = Actor {
             session: self.session.clone(),
@@ -159,9 +165,13 @@ impl World {
             worktree: self.ws.clone(),
         };
         let journal: Arc<dyn Journal> = self.journal.clone();
-        let funnel = Arc::new(Funnel::new(actor, grant, rules.clone(), journal, CancellationToken::new()));
+        let funnel = Funnel::new(actor, grant, rules.clone(), journal, CancellationToken::new());
+        let funnel = Arc::new(funnel.except(except.iter().map(|e| self.at(e)).collect()));
         let mut wasi = WasiCtx::builder();
-        wasi.allow_blocking_current_thread(true).preopened_dir(&self.ws, ".", perms).unwrap();
+        wasi.allow_blocking_current_thread(true);
+        for (name, perms) in mounts {
+            wasi.preopened_dir(self.ws.join(name), name, *perms).unwrap();
+        }
         let state = State::new(Arc::clone(&funnel));
         Call { table: ResourceTable::new(), wasi: wasi.build(), state, funnel, rules }
     }
