@@ -164,7 +164,8 @@ fn a_small_model_gives_the_title() {
     let listed = home.airlock(&["session", "list"]).exits(0);
     assert!(listed.stdout.contains("A fine title"), "{}", listed.stdout);
     let _ = home.run(&["-c", "More."]).exits(0);
-    assert_eq!(server.requests().len(), 3, "a session is named once");
+    let titles = server.requests().iter().filter(|r| texts(r, "system").concat().contains("You write titles")).count();
+    assert_eq!(titles, 1, "a session is named once");
 }
 
 #[test]

@@ -21,4 +21,5 @@ mod keys;
 mod network;
 mod permissions;
 mod providers;
+mod story;
 mod undo;
