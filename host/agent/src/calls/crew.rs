@@ -103,6 +103,12 @@ struct Slot {
     result: Option<Settled>,
 }
 
+impl Slot {
+    fn as_call(&self) -> Call<'_> {
+        Call { mark: self.mark, is_repeatable: self.is_repeatable, footprint: &self.footprint }
+    }
+}
+
 enum Phase {
     /// No arguments at all: whether they are complete shows at the end of the step.
     Held(ModelCall),
@@ -314,9 +320,8 @@ impl Crew {
 
     /// Lets a call have the result of the same call before it. False where there is none.
     fn share(&mut self, slot: usize) -> bool {
-        let view = |s: &Slot| Call { mark: s.mark, is_repeatable: s.is_repeatable, footprint: &s.footprint };
-        let before = self.slots[..slot].iter().map(view).enumerate();
-        let Some(twin) = twin_of(before, &view(&self.slots[slot])) else { return false };
+        let before = self.slots[..slot].iter().map(Slot::as_call).enumerate();
+        let Some(twin) = twin_of(before, &self.slots[slot].as_call()) else { return false };
         match (&self.slots[twin].phase, &self.slots[twin].result) {
             (Phase::Running | Phase::Shared(_), _) => self.slots[slot].phase = Phase::Shared(twin),
             (Phase::Settled, Some(result)) => {
