@@ -23,5 +23,6 @@ mod permissions;
 mod plugins;
 mod plugins_remote;
 mod providers;
+mod story;
 mod strangers;
 mod undo;

@@ -82,6 +82,7 @@ fn nowhere(agent: String, directory: PathBuf, worktree: PathBuf, now: u64) -> Se
     Session {
         id: SessionId::new(),
         parent_id: None,
+        summary: None,
         title: String::new(),
         directory,
         worktree,

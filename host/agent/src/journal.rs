@@ -287,7 +287,8 @@ impl Rewinder {
         };
         let told = self.ledger.told(&stored.session).await?;
         let after = told.iter().rev().take_while(|t| t.message.info.id() != last);
-        let went_on = after.into_iter().any(|t| t.undone_by.is_none());
+        let is_its_own = |t: &&Told| stored.undo.note.as_ref() == Some(t.message.info.id());
+        let went_on = after.into_iter().filter(|t| !is_its_own(t)).any(|t| t.undone_by.is_none());
         if went_on { Err(UndoError::TalkWentOn(stored.session.clone())) } else { Ok(()) }
     }
 

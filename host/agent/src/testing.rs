@@ -40,6 +40,7 @@ pub(crate) fn session() -> Session {
     Session {
         id: SessionId::new(),
         parent_id: None,
+        summary: None,
         title: String::new(),
         directory: "/w".into(),
         worktree: "/w".into(),

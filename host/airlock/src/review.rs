@@ -144,6 +144,7 @@ impl Desk<'_> {
         let session = Session {
             id: SessionId::new(),
             parent_id: Some(job.session.id.clone()),
+            summary: None,
             title: "Review".into(),
             agent: "review".into(),
             ..job.session.clone()

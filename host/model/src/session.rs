@@ -13,6 +13,9 @@ pub struct Session {
     #[serde(rename = "parentID", skip_serializing_if = "Option::is_none", default)]
     pub parent_id: Option<SessionId>,
     pub title: String,
+    /// What it was about up to its newest run but one, in a few sentences; where a small model writes them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub summary: Option<String>,
     /// Where the run was started.
     pub directory: PathBuf,
     /// Root of the repository, else `directory`: what counts as inside.

@@ -1,11 +1,12 @@
 //! Which of a step's calls may run now. Results are those of one call after another: a call waits for every earlier one that it
 //! conflicts with. A call that only reads may start while the model is still speaking; one that acts waits for the good end of
-//! the step.
+//! the step. The same call twice is run once, where that comes to the same.
 
 use super::doom::Watch;
 use super::progress::{Board, Pen};
 use super::scopes::Footprint;
 use super::stage::{Outcome, Prepared, Refused, Settled, broken, carry_out, prepare, refuse};
+use super::twins::{Call, twin_of};
 use crate::loop_guard::{CallMark, Circle};
 use crate::nearby::Surroundings;
 use crate::places::Places;
@@ -96,6 +97,16 @@ struct Slot {
     footprint: Footprint,
     /// What the call is, once it is prepared.
     mark: Option<CallMark>,
+    /// The same call twice comes to the same as once.
+    is_repeatable: bool,
+    /// What came of it, for those that are the same.
+    result: Option<Settled>,
+}
+
+impl Slot {
+    fn as_call(&self) -> Call<'_> {
+        Call { mark: self.mark, is_repeatable: self.is_repeatable, footprint: &self.footprint }
+    }
 }
 
 enum Phase {
@@ -105,6 +116,8 @@ enum Phase {
     Ready(Box<Prepared>),
     Refused(Box<(ModelCall, Refused)>),
     Running,
+    /// Has the result of the call in this slot, which is the same and still runs.
+    Shared(usize),
     Settled,
 }
 
@@ -147,7 +160,14 @@ impl Crew {
     pub(crate) async fn add(&mut self, part: PartId, call: ModelCall) {
         let slot = self.slots.len();
         let blank = call.input.trim().is_empty();
-        self.slots.push(Slot { part, phase: Phase::Preparing, footprint: Footprint::Everything, mark: None });
+        self.slots.push(Slot {
+            part,
+            phase: Phase::Preparing,
+            footprint: Footprint::Everything,
+            mark: None,
+            is_repeatable: false,
+            result: None,
+        });
         if blank && self.ended.is_none() {
             self.slots[slot].phase = Phase::Held(call);
         } else {
@@ -176,6 +196,7 @@ impl Crew {
             Ok(prepared) => {
                 slot.footprint = prepared.footprint().clone();
                 slot.mark = Some(prepared.mark());
+                slot.is_repeatable = prepared.is_repeatable();
                 slot.phase = Phase::Ready(Box::new(prepared));
             }
             // It touches nothing: nobody has to wait for it.
@@ -283,6 +304,9 @@ impl Crew {
     pub(crate) fn start(&mut self, start: &Start) {
         self.acted |= start.acts;
         let suspicion = self.suspicion(start.slot);
+        if suspicion.is_none() && self.share(start.slot) {
+            return;
+        }
         let slot = &mut self.slots[start.slot];
         match std::mem::replace(&mut slot.phase, Phase::Running) {
             Phase::Ready(prepared) => {
@@ -292,6 +316,36 @@ impl Crew {
             }
             other => slot.phase = other,
         }
+    }
+
+    /// Lets a call have the result of the same call before it. False where there is none.
+    fn share(&mut self, slot: usize) -> bool {
+        let before = self.slots[..slot].iter().map(Slot::as_call).enumerate();
+        let Some(twin) = twin_of(before, &self.slots[slot].as_call()) else { return false };
+        match (&self.slots[twin].phase, &self.slots[twin].result) {
+            (Phase::Running | Phase::Shared(_), _) => self.slots[slot].phase = Phase::Shared(twin),
+            (Phase::Settled, Some(result)) => {
+                let result = result.clone();
+                self.slots[slot].phase = Phase::Running;
+                self.run(slot, async move { result });
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Ends a call, and those that have its result.
+    fn settle(&mut self, slot: usize, result: Settled, settled: &mut Vec<(PartId, Settled)>) {
+        self.slots[slot].phase = Phase::Settled;
+        let is_mine = |s: &Slot| matches!(s.phase, Phase::Shared(twin) if twin == slot);
+        let sharers: Vec<usize> = (slot + 1..self.slots.len()).filter(|i| is_mine(&self.slots[*i])).collect();
+        for sharer in sharers {
+            self.settle(sharer, result.clone(), settled);
+        }
+        if self.slots[slot].is_repeatable {
+            self.slots[slot].result = Some(result.clone());
+        }
+        settled.push((self.slots[slot].part.clone(), result));
     }
 
     /// Whether every call has its result.
@@ -325,10 +379,7 @@ impl Crew {
         let Some(slot) = self.owners.remove(&id) else { return };
         match report {
             Report::Prepared(call, result) => self.prepared(slot, call, result),
-            Report::Settled(result) => {
-                self.slots[slot].phase = Phase::Settled;
-                settled.push((self.slots[slot].part.clone(), result));
-            }
+            Report::Settled(result) => self.settle(slot, result, settled),
         }
     }
 

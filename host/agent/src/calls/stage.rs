@@ -46,6 +46,7 @@ struct Permitted {
 }
 
 /// How a call ended, as it is stored.
+#[derive(Clone)]
 pub(crate) struct Settled {
     pub outcome: Outcome,
     /// Why the run has to end once the step is settled.
@@ -61,6 +62,7 @@ pub(crate) enum Halt {
     Looped(String),
 }
 
+#[derive(Clone)]
 pub(crate) enum Outcome {
     Completed(Done),
     Failed { kind: FailureKind, message: String, metadata: Metadata },
@@ -133,6 +135,11 @@ impl Prepared {
     /// Whether it may have effects: such a call waits for the end of the model's step.
     pub(crate) fn acts(&self) -> bool {
         scopes::acts(&self.tool.spec)
+    }
+
+    /// Whether the same call once more would come to the same.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.tool.spec.annotations.read_only || self.tool.spec.annotations.idempotent
     }
 
     fn survey(&self, bench: &Bench) -> Survey {

@@ -20,6 +20,10 @@ pub(super) fn adapt_info(info: Value, defaults: &Defaults) -> Result<Session, Im
     id(&mut info, "id", |t| SessionId::parse(t).is_some(), || SessionId::new().to_string());
     // Whose child it was is not here.
     info.remove("parentID");
+    // Elsewhere it is a count of changes, and no words.
+    if !info.get("summary").is_some_and(Value::is_string) {
+        info.remove("summary");
+    }
     let model = model_of(info.get("model"));
     info.insert("model".into(), model);
     let directory = json!(defaults.directory);

@@ -23,7 +23,8 @@ fn foreign() -> Value {
     json!({
         "info": {
             "id": "ses_abc123", "slug": "x", "projectID": "p", "directory": "/there", "title": "New session",
-            "version": "1.2.3", "time": {"created": 5, "updated": 6}, "parentID": null
+            "version": "1.2.3", "time": {"created": 5, "updated": 6}, "parentID": null,
+            "summary": {"additions": 1, "deletions": 0, "files": 1}
         },
         "messages": [
             {"info": {"id": "msg_1", "sessionID": "ses_abc123", "role": "user", "time": {"created": 5}, "agent": "build",

@@ -77,6 +77,8 @@ impl<'a> Tree<'a> {
         self.need_folder(to)?;
         self.steps.push(Step::Move { from: from.into(), to: to.into() });
         let carried: Vec<_> = self.changed.keys().filter(|p| p.starts_with(from)).cloned().collect();
+        // `to` is free: what was said of things below it was that they are gone. What comes with the move is there.
+        self.changed.retain(|p, _| !p.starts_with(to));
         for path in carried {
             if let (Some(image), Ok(rest)) = (self.changed.remove(&path), path.strip_prefix(from)) {
                 self.changed.insert(join(to, rest), image);

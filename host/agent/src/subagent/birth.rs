@@ -76,6 +76,7 @@ impl Parent {
         Session {
             id: SessionId::new(),
             parent_id: Some(self.session.id.clone()),
+            summary: None,
             title: format!("{title} (@{} subagent)", agent.name),
             agent: agent.name.clone(),
             cost: Decimal::ZERO,

@@ -306,6 +306,7 @@ fn session(args: &RunArgs, ground: &Ground, old: Option<Session>, profile: &Prof
     let mut session = old.unwrap_or_else(|| Session {
         id: SessionId::new(),
         parent_id: None,
+        summary: None,
         title: String::new(),
         directory: PathBuf::new(),
         worktree: PathBuf::new(),

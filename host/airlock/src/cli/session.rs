@@ -187,6 +187,9 @@ async fn delete(args: &OneArgs) -> Result<(), Report> {
 
 fn as_text(info: &Session, messages: &[WithParts], worktree: &Path) -> String {
     let mut out = format!("{} {}\n{} · {} · {}\n", info.id, info.title, info.model, info.agent, worktree.display());
+    if let Some(summary) = &info.summary {
+        let _ = writeln!(out, "{summary}");
+    }
     for message in messages {
         let who = match &message.info {
             Message::User(_) => "you",

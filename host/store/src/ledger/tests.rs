@@ -11,6 +11,7 @@ pub(crate) fn session(directory: &str, updated: u64) -> Session {
     Session {
         id: SessionId::new(),
         parent_id: None,
+        summary: None,
         title: "t".into(),
         directory: directory.into(),
         worktree: directory.into(),

@@ -10,6 +10,7 @@ fn session(parent: Option<&Session>) -> Session {
     Session {
         id: SessionId::new(),
         parent_id: parent.map(|p| p.id.clone()),
+        summary: None,
         title: String::new(),
         directory: "/w".into(),
         worktree: "/w".into(),

@@ -139,6 +139,19 @@ fn deeds() -> impl Strategy<Value = Vec<(Deed, Cut)>> {
     prop::collection::vec(deed(), 1..25)
 }
 
+/// A folder comes back to where another one of its name has lain since, with a file of the same name in it.
+#[test]
+fn a_folder_that_comes_back_brings_its_files_along() {
+    let deeds =
+        [Deed::Write(2, 0), Deed::Folder(7), Deed::Rename(2, 8), Deed::Rename(7, 0), Deed::Folder(7), Deed::Folder(8)];
+    let (w, was) = worked(&[], &deeds.map(|deed| (deed, Cut::No)));
+    let after = w.files();
+    wait(w.rewinder().undo(&w.session, None, Reach::Both)).unwrap();
+    assert_eq!(w.files(), was);
+    wait(w.rewinder().redo(&w.session, Reach::Both)).unwrap();
+    assert_eq!(w.files(), after);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

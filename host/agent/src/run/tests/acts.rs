@@ -255,3 +255,25 @@ async fn a_call_of_the_providers_own_is_not_ours() {
     assert_eq!((left.outcome.ending.clone(), left.outcome.steps), (Ending::Done, 1));
     assert_eq!(left.results(), ["found"]);
 }
+
+/// The same call twice in one step runs once, unless something between them may have changed what it comes to.
+#[tokio::test(start_paused = true)]
+async fn the_same_call_twice_runs_once() {
+    let read = |id: &'static str| (id, "read", r#"{"path":"a","ms":20}"#);
+    let runs = async |made: &[(&str, &str, &str)]| {
+        let left = stage(vec![calls(made), answers("done")]).run().await;
+        left.assert_closed();
+        assert_eq!(left.results().len(), made.len());
+        assert!(left.results().iter().all(|r| r.starts_with("hooked")), "{:?}", left.results());
+        left.tools.seen().iter().filter(|s| s.starts_with("+read")).count()
+    };
+    assert_eq!(runs(&[read("1"), read("2"), read("3")]).await, 1);
+    assert_eq!(runs(&[read("1"), ("2", "write", r#"{"path":"b"}"#), read("3")]).await, 1);
+    assert_eq!(runs(&[read("1"), ("2", "write", r#"{"path":"a"}"#), read("3")]).await, 2);
+    assert_eq!(runs(&[read("1"), ("2", "bash", r#"{"command":"ls"}"#), read("3")]).await, 2);
+    let left =
+        stage(vec![calls(&[("1", "write", r#"{"path":"a"}"#), ("2", "write", r#"{"path":"a"}"#)]), answers("done")])
+            .run()
+            .await;
+    assert_eq!(left.tools.seen().len(), 4, "what acts runs as often as it is called");
+}

@@ -105,8 +105,7 @@ impl Going<'_> {
     async fn once(&self, job: Job) -> Result<Stood, Report> {
         let Laid { args, ground, rooms, .. } = self.laid;
         let session = job.session.id.clone();
-        let named = args.title.is_none();
-        let naming = named.then(|| Naming::begin(ground, &self.ports, &job, &self.cancel)).flatten();
+        let naming = Naming::begin(ground, &self.ports, &job, args.title.is_some(), &self.cancel);
         let reviewed = self.checklist.clone().map(|checklist| (job.clone(), checklist));
         let mut ended = agent::run(job, &self.ports, self.cancel.clone()).await.map_err(Report::from);
         if let (Ok(first), Some((job, checklist))) = (&ended, reviewed) {
