@@ -3,11 +3,14 @@
 use crate::compaction::{self, MAX_TRIES, Window, estimate};
 use crate::transcript::compaction as work_item;
 use model::budget::{Limit, Limits, Used};
-use model::message::{AssistantMessage, Message, Part, PartBody, ToolPart, WithParts};
+use model::message::{AssistantMessage, FinishReason, Message, Part, PartBody, ToolPart, WithParts};
 use model::tool_state::ToolState;
 
 /// Key of the mark on a call that the provider ran itself.
 pub(crate) const PROVIDER_EXECUTED: &str = "providerExecuted";
+
+/// Pauses in a row that are answered with a request to go on.
+const MOST_PAUSES: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -76,14 +79,21 @@ pub(crate) fn next(history: &[WithParts], bounds: &Bounds, used: &Used, load: &L
 }
 
 /// The exit test (agent-core, section 0): the newest message is an answer that came to its end and holds no client tool call.
-/// What the provider gave as its reason does not count.
+/// What the provider gave as its reason does not count, but for a pause.
 fn is_answered(history: &[WithParts]) -> bool {
     let Some(newest) = history.last() else { return true };
     let Message::Assistant(info) = &newest.info else { return false };
     if info.summary {
         return ended_well(info) && !was_auto(history, info);
     }
-    ended_well(info) && !newest.parts.iter().any(wants_a_next_step)
+    ended_well(info) && !newest.parts.iter().any(wants_a_next_step) && !may_go_on(history)
+}
+
+/// The provider paused in the middle of its own work and wants the answer sent back, to go on with it (Anthropic, "Handling stop reasons":
+/// `pause_turn`). Somebody who only ever pauses is not asked for ever.
+fn may_go_on(history: &[WithParts]) -> bool {
+    let paused = |m: &&WithParts| matches!(&m.info, Message::Assistant(a) if a.finish == Some(FinishReason::Pause));
+    (1..=MOST_PAUSES).contains(&history.iter().rev().take_while(paused).count())
 }
 
 /// A summary that a person asked for is all there was to do; one of the host's own lies in the middle of other work.

@@ -52,4 +52,4 @@ pub use provider::ProviderConfig;
 pub use registry::{HookPoint, PluginInfo, ProviderInfo};
 pub use secret::Secret;
 pub use source::read_bounded;
-pub use tape::{StandIn, Tape, TapeError};
+pub use tape::{Pace, StandIn, Tape, TapeError};

@@ -13,6 +13,7 @@ use crate::http::{Body, Head, Outgoing, Reply};
 use crate::veil::Veiled;
 use exchange::{Ended, Exchange};
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use model::provider::{FailureKind, ProviderFailure};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
@@ -40,6 +41,17 @@ pub enum TapeError {
     Unreadable { path: PathBuf, why: String },
 }
 
+/// How fast a tape is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    AtOnce,
+    /// With the pauses between the reads that were there when it was recorded.
+    AsRecorded,
+}
+
+/// The longest pause that is played: no line is waited for longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+
 /// A text of this run, and what stands for it on the tape.
 pub type StandIn = (String, &'static str);
 
@@ -56,8 +68,12 @@ enum Mode {
     /// Those that were not asked for yet stay.
     Replay {
         left: Mutex<Vec<(usize, Exchange)>>,
+        pace: Pace,
     },
 }
+
+/// What one read gave.
+type Heard = Result<bytes::Bytes, ProviderFailure>;
 
 impl Tape {
     /// Records into a folder, which is made for its owner alone.
@@ -78,13 +94,13 @@ impl Tape {
     ///
     /// # Errors
     /// A folder without a recording, or with one that is damaged.
-    pub fn replay(dir: &Path, stand_ins: Vec<StandIn>) -> Result<Arc<Self>, TapeError> {
+    pub fn replay(dir: &Path, stand_ins: Vec<StandIn>, pace: Pace) -> Result<Arc<Self>, TapeError> {
         let numbers = (1..=MAX_EXCHANGES).take_while(|n| file(dir, *n).exists());
         let left = numbers.map(|n| Ok((n, read(&file(dir, n))?))).collect::<Result<Vec<_>, TapeError>>()?;
         if left.is_empty() {
             return Err(TapeError::Empty { dir: dir.into() });
         }
-        Ok(Arc::new(Self { dir: dir.into(), stand_ins, mode: Mode::Replay { left: Mutex::new(left) } }))
+        Ok(Arc::new(Self { dir: dir.into(), stand_ins, mode: Mode::Replay { left: Mutex::new(left), pace } }))
     }
 
     /// One exchange: sent and kept, or answered from the tape. `own` are further stand-ins of this request.
@@ -102,7 +118,7 @@ impl Tape {
     {
         let asked = Asked::new(&outgoing, own.iter().chain(&self.stand_ins));
         match &self.mode {
-            Mode::Replay { left } => self.play(&asked, left),
+            Mode::Replay { left, pace } => self.play(&asked, left, *pace),
             Mode::Record { taken } => {
                 let number = taken.fetch_add(1, Ordering::Relaxed) + 1;
                 let recording = Recording::new(file(&self.dir, number), asked);
@@ -112,10 +128,10 @@ impl Tape {
     }
 
     /// The first one that is left and equal: requests of one run need not come in the order of another.
-    fn play(&self, asked: &Asked, left: &Mutex<Vec<(usize, Exchange)>>) -> Result<Reply, ProviderFailure> {
+    fn play(&self, asked: &Asked, left: &Mutex<Vec<(usize, Exchange)>>, pace: Pace) -> Result<Reply, ProviderFailure> {
         let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = left.iter().position(|(_, e)| e.request == *asked) {
-            return reply(left.remove(at).1.response);
+            return reply(left.remove(at).1.response, pace);
         }
         let dir = self.dir.display();
         Err(off_tape(match left.first() {
@@ -144,7 +160,7 @@ fn read(path: &Path) -> Result<Exchange, TapeError> {
     serde_json::from_str(&text).map_err(|e| unreadable(e.to_string()))
 }
 
-fn reply(said: Said) -> Result<Reply, ProviderFailure> {
+fn reply(said: Said, pace: Pace) -> Result<Reply, ProviderFailure> {
     match said {
         Said::Failure(failure) => Err(failure.into()),
         Said::Refused { status, headers, body } => {
@@ -155,10 +171,24 @@ fn reply(said: Said) -> Result<Reply, ProviderFailure> {
                 Ended::Broke(failure) => Some(Err(failure.into())),
                 Ended::Whole | Ended::Left => None,
             };
-            let pieces: Vec<_> = pieces.into_iter().map(|p| Ok(p.bytes.into_bytes().into())).chain(broke).collect();
-            let body = Body::new(futures::stream::iter(pieces).boxed(), Veiled::default(), Duration::MAX);
+            let heard = pieces.into_iter().map(|p| (p.after(), Ok(p.bytes.into_bytes().into())));
+            let pieces: Vec<_> = heard.chain(broke.map(|b| (Duration::ZERO, b))).collect();
+            let body = Body::new(paced(pieces, pace), Veiled::default(), Duration::MAX);
             Ok(Reply::Stream { head: Head { status, headers }, body })
         }
+    }
+}
+
+fn paced(pieces: Vec<(Duration, Heard)>, pace: Pace) -> BoxStream<'static, Heard> {
+    let pieces = futures::stream::iter(pieces);
+    match pace {
+        Pace::AtOnce => pieces.map(|(_, piece)| piece).boxed(),
+        Pace::AsRecorded => pieces
+            .then(|(after, piece)| async move {
+                tokio::time::sleep(after.min(LONGEST_PAUSE)).await;
+                piece
+            })
+            .boxed(),
     }
 }
 

@@ -211,7 +211,12 @@ impl Answer {
 
     /// A tool that the server ran: call and result come out together, so that nobody takes the call for an order.
     fn server_result(&mut self, block: &Value) {
-        let Some((call, result)) = self.server.answered(block) else { return };
+        if let Some((call, result)) = self.server.answered(block) {
+            self.give_answered(call, result);
+        }
+    }
+
+    fn give_answered(&mut self, call: ToolCall, result: ToolResult) {
         let id = self.own_id(&call.id, &call.name);
         self.blocks.input_start(&id, &call.name);
         self.blocks.input(&id, &call.input);
@@ -234,6 +239,10 @@ impl Answer {
         let said = self.finish.take();
         let reason = ending::effective(said.as_deref(), self.has_calls());
         self.blocks.close();
+        if reason == FinishReason::Pause {
+            let paused = self.server.paused();
+            paused.into_iter().for_each(|(call, result)| self.give_answered(call, result));
+        }
         for call in std::mem::take(&mut self.calls) {
             self.give(call, reason);
         }

@@ -38,6 +38,7 @@ impl Protocol for Messages {
 
     fn new(request: &Request, _: &mut Tail<Said<Kind>>) -> Result<Self, String> {
         let mut options = options::of(request, &RESERVED)?;
+        options::vary(&mut options, crate::MODELS, &request.model, effort)?;
         let betas = options.shift_remove("betas");
         let mut tools = tools::Tools::of(request, &options)?;
         let body = Body::new(request, options, &mut tools);
@@ -70,6 +71,19 @@ impl Protocol for Messages {
         let (head, foot) = (codec::frame::head(&head, "messages"), codec::frame::foot(&Map::new()));
         Cow::Owned(Frame { url, headers, head, foot })
     }
+}
+
+/// For a model that the catalogue does not know: a budget is what all servers of this protocol understand.
+fn effort(word: &str) -> Value {
+    let budget = match word {
+        "none" => return json!({"thinking": {"type": "disabled"}}),
+        "minimal" => 1024,
+        "low" => 4000,
+        "medium" => 10_000,
+        "high" => 16_000,
+        _ => 31_999,
+    };
+    json!({"thinking": {"type": "enabled", "budget_tokens": budget}})
 }
 
 /// With or without the version at the end of the base: both are in use.

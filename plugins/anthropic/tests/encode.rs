@@ -112,6 +112,25 @@ fn a_model_gets_what_it_accepts() {
 }
 
 #[test]
+fn how_much_it_thinks_is_said_in_the_providers_words() {
+    for (model, word, expected) in [
+        ("claude-opus-5-5", "low", json!([{"type": "adaptive", "display": "summarized"}, {"effort": "low"}])),
+        ("claude-sonnet-4-6", "high", json!([{"type": "adaptive"}, {"effort": "high"}])),
+        ("claude-opus-4-5", "max", json!([{"type": "enabled", "budget_tokens": 31_999}, null])),
+        ("kimi-k2", "low", json!([{"type": "enabled", "budget_tokens": 4000}, null])),
+    ] {
+        let mut r = request(vec![user("hi")]);
+        (r.model, r.options) = (model.into(), Some(json!({"reasoning_effort": word}).to_string()));
+        let body = body(&r);
+        assert_eq!(json!([body["thinking"], body["output_config"]]), expected, "{model} {word}");
+        assert!(!body.to_string().contains("reasoning_effort"), "{model} {word}");
+    }
+    let mut r = request(vec![user("hi")]);
+    (r.model, r.options) = ("claude-opus-4-5".into(), Some(r#"{"reasoning_effort":"low"}"#.into()));
+    assert!(Codec::encode(&r).unwrap_err().contains("has no variant"));
+}
+
+#[test]
 fn the_limit_of_an_answer_is_always_said() {
     for (model, asked, options, expected) in [
         ("claude-sonnet-4-6", Some(9), "{}", 9),
@@ -308,6 +327,29 @@ fn what_the_server_ran_goes_back_as_it_came() {
         (&foreign[1]["content"][0]["type"], &foreign[2]["content"][0]["type"]),
         (&json!("tool_use"), &json!("tool_result"))
     );
+}
+
+#[test]
+fn a_pause_goes_back_as_it_came_and_another_speaker_ends_it() {
+    let call = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []});
+    let ran = |block: &Value| {
+        let opaque = Some(json!({"server": [block]}).to_string());
+        let id = "srvtoolu_1".to_owned();
+        let call = Part::ToolCall(ToolCall { id, name: "web_search".into(), input: "{}".into(), opaque });
+        vec![call, result("srvtoolu_1", "", false, vec![])]
+    };
+    let paused = || vec![user("x"), assistant(ran(&call))];
+    assert_eq!(messages(&request(paused()))[1]["content"], json!([call]));
+    assert_eq!(messages(&request(paused())).as_array().unwrap().len(), 2);
+    let mut over = paused();
+    over.push(assistant([ran(&found), vec![said("Found.")]].concat()));
+    let sent = messages(&request(over));
+    assert_eq!(sent[1]["content"], json!([call, found, {"type": "text", "text": "Found."}]));
+    for more in [user("Stop."), assistant(vec![said("No.")])] {
+        let sent = messages(&request([paused(), vec![more]].concat()));
+        assert_eq!(sent[1]["content"][0]["type"], "text", "a call of the server without its result is refused");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A catalogue of models as data: a JSON file beside the adapter, with the source and the date of what it says.
 
 use airlock::provider::{ModelInfo, Price};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Reads `{"source": …, "date": …, "models": [{"id", "name", "context", "output", "price": {…}, "tools", "reasoning", "images", …}]}`. What else
 /// a model has goes into its metadata. A row without an id is none.
@@ -9,6 +9,15 @@ use serde_json::Value;
 pub fn read(json: &str) -> Vec<ModelInfo> {
     let file: Value = serde_json::from_str(json).unwrap_or_default();
     file["models"].as_array().into_iter().flatten().filter_map(model).collect()
+}
+
+/// How much a model can be told to think, as options by name; `None` for a model without variants.
+#[must_use]
+pub fn variants(json: &str, model: &str) -> Option<Map<String, Value>> {
+    let mut file: Value = serde_json::from_str(json).unwrap_or_default();
+    let rows = file["models"].as_array_mut()?;
+    let row = rows.iter_mut().find(|row| row["id"] == model)?;
+    if let Value::Object(variants) = row["variants"].take() { Some(variants) } else { None }
 }
 
 const FIELDS: [&str; 8] = ["id", "name", "context", "output", "price", "tools", "reasoning", "images"];

@@ -26,6 +26,22 @@ pub fn read(bytes: &[u8]) -> Result<Value, Unreadable> {
     serde_json::from_slice(bytes).or_else(|_| Ok(serde_json::from_str(&text(bytes))?))
 }
 
+/// A value that borrows its texts: most of a stream's events are read once and kept nowhere.
+pub use serde_json_borrow::Value as Lean;
+
+/// As [`read`], without a copy of each text.
+///
+/// # Errors
+/// [`Unreadable`].
+pub fn with<T>(bytes: &[u8], then: impl FnOnce(&Lean<'_>) -> T) -> Result<T, Unreadable> {
+    if let Ok(value) = serde_json::from_slice(bytes) {
+        return Ok(then(&value));
+    }
+    let mended = text(bytes);
+    let value = serde_json::from_str(&mended)?;
+    Ok(then(&value))
+}
+
 /// Servers parse the arguments of earlier calls again, and fail the whole request where they are no object.
 #[must_use]
 pub fn arguments(input: &str) -> Cow<'_, str> {

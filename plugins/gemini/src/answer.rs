@@ -4,7 +4,8 @@
 //! the next chunk. So calls are given out at the end, all together.
 
 use airlock::provider::{FinishReason, StepFinish};
-use codec::{Blocks, Kind, Place, Read, Seed, Shape, Unreadable, failure, json};
+use codec::json::{self, Lean};
+use codec::{Blocks, Kind, Place, Read, Seed, Shape, Unreadable, failure};
 use serde_json::{Map, Value};
 
 mod calls;
@@ -33,23 +34,11 @@ impl codec::Answer for Answer {
     const SHAPE: Shape = Shape::Events;
 
     fn read(&mut self, json: &[u8], place: Place) -> Result<Read, Unreadable> {
-        let value = json::read(json)?;
-        // Without `alt=sse` the server sends one list of all chunks.
-        let chunks = if let Value::Array(chunks) = &value { chunks.as_slice() } else { std::slice::from_ref(&value) };
-        if !chunks.iter().all(Value::is_object) {
-            return Err(Unreadable::NotJson);
-        }
-        let says = |key: &str| chunks.iter().any(|c| c.get(key).is_some_and(|v| !v.is_null()));
-        let failed = says("error");
-        if failed && chunks.len() == 1 {
-            return Ok(Read::Error);
-        }
-        if place != Place::Event && !failed && !says("candidates") && !says("promptFeedback") {
-            return Ok(Read::Nothing);
-        }
-        let seed = Seed::default().with(json);
-        chunks.iter().for_each(|chunk| self.chunk(chunk, seed));
-        Ok(Read::Taken)
+        json::with(json, |value| match value {
+            // Without `alt=sse` the server sends one list of all chunks.
+            Lean::Array(chunks) => self.chunks(chunks, json, place),
+            one => self.chunks(std::slice::from_ref(one), json, place),
+        })?
     }
 
     fn done(&mut self) {
@@ -76,53 +65,71 @@ impl codec::Answer for Answer {
 }
 
 impl Answer {
-    fn chunk(&mut self, chunk: &Value, seed: Seed) {
+    fn chunks(&mut self, chunks: &[Lean<'_>], json: &[u8], place: Place) -> Result<Read, Unreadable> {
+        if !chunks.iter().all(Lean::is_object) {
+            return Err(Unreadable::NotJson);
+        }
+        let says = |key: &'static str| chunks.iter().any(|c| !c.get(key).is_null());
+        let failed = says("error");
+        if failed && chunks.len() == 1 {
+            return Ok(Read::Error);
+        }
+        if place != Place::Event && !failed && !says("candidates") && !says("promptFeedback") {
+            return Ok(Read::Nothing);
+        }
+        chunks.iter().for_each(|chunk| self.chunk(chunk, json));
+        Ok(Read::Taken)
+    }
+
+    /// `json`: what the ids of calls are made from.
+    fn chunk(&mut self, chunk: &Lean<'_>, json: &[u8]) {
         if self.blocks.is_over() {
             return;
         }
-        if chunk.get("error").is_some_and(|e| !e.is_null()) {
-            return self.blocks.fail(failure::in_answer(chunk));
+        if !chunk.get("error").is_null() {
+            return self.blocks.fail(failure::in_answer(&chunk.into()));
         }
         self.blocks.start();
         self.chunks += 1;
-        set_once(&mut self.id, &chunk["responseId"]);
-        set_once(&mut self.model, &chunk["modelVersion"]);
-        self.counts.read(&chunk["usageMetadata"]);
-        if let Some(why) = word(&chunk["promptFeedback"]["blockReason"]) {
+        set_once(&mut self.id, chunk.get("responseId"));
+        set_once(&mut self.model, chunk.get("modelVersion"));
+        self.counts.read(chunk.get("usageMetadata"));
+        if let Some(why) = word(chunk.get("promptFeedback").get("blockReason")) {
             self.blocked = Some(why);
         }
-        let is_first = |c: &&Value| c["index"].as_u64().unwrap_or(0) == 0;
-        if let Some(candidate) = chunk["candidates"].as_array().and_then(|all| all.iter().find(is_first)) {
-            self.candidate(candidate, seed.with(&self.chunks.to_le_bytes()));
+        let is_first = |c: &&Lean<'_>| c.get("index").as_u64().unwrap_or(0) == 0;
+        if let Some(candidate) = list(chunk.get("candidates")).iter().find(is_first) {
+            self.candidate(candidate, json);
         }
     }
 
-    fn candidate(&mut self, candidate: &Value, seed: Seed) {
-        for (at, part) in candidate["content"]["parts"].as_array().into_iter().flatten().enumerate() {
-            self.part(part, seed.with(&at.to_le_bytes()));
+    fn candidate(&mut self, candidate: &Lean<'_>, json: &[u8]) {
+        for (at, part) in list(candidate.get("content").get("parts")).iter().enumerate() {
+            self.part(part, json, at);
         }
-        if let Some(said) = word(&candidate["finishReason"]) {
-            let message = candidate["finishMessage"].as_str().unwrap_or("").chars().take(500).collect();
+        if let Some(said) = word(candidate.get("finishReason")) {
+            let message = candidate.get("finishMessage").as_str().unwrap_or("").chars().take(500).collect();
             self.finish = Some((said, message));
         }
     }
 
-    fn part(&mut self, part: &Value, seed: Seed) {
-        if part["functionCall"].is_object() {
-            if self.calls.add(part, seed, &mut self.blocks).is_err() {
+    fn part(&mut self, part: &Lean<'_>, json: &[u8], at: usize) {
+        if part.get("functionCall").is_object() {
+            let seed = Seed::default().with(json).with(&self.chunks.to_le_bytes()).with(&at.to_le_bytes());
+            if self.calls.add(&part.into(), seed, &mut self.blocks).is_err() {
                 let why = "The model's answer has more tool calls, or longer ones, than is sane";
                 self.blocks.fail(failure::transport(why, false));
             }
             return;
         }
-        let text = part["text"].as_str().unwrap_or("");
-        let thought = part["thought"] == true;
+        let text = part.get("text").as_str().unwrap_or("");
+        let thought = part.get("thought").as_bool() == Some(true);
         if thought {
             self.blocks.reasoning(text)
         } else {
             self.blocks.text(text)
         }
-        if let Some(signature) = part["thoughtSignature"].as_str().filter(|s| !s.is_empty()) {
+        if let Some(signature) = part.get("thoughtSignature").as_str().filter(|s| !s.is_empty()) {
             self.sign(
                 signature,
                 if thought {
@@ -163,13 +170,17 @@ impl Answer {
     }
 }
 
+fn list<'a>(value: &'a Lean<'a>) -> &'a [Lean<'a>] {
+    value.as_array().unwrap_or(&[])
+}
+
 /// A word of the server's own, of bounded length; `None` for an empty one.
-fn word(value: &Value) -> Option<String> {
+fn word(value: &Lean<'_>) -> Option<String> {
     let text = value.as_str().filter(|t| !t.is_empty())?;
     Some(text.chars().take(200).collect())
 }
 
-fn set_once(field: &mut String, given: &Value) {
+fn set_once(field: &mut String, given: &Lean<'_>) {
     if field.is_empty()
         && let Some(text) = word(given)
     {

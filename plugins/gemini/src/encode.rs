@@ -6,7 +6,7 @@
 use crate::traits::{is_third, thinks};
 use airlock::provider::{Header, Part, Request, ToolChoice, ToolDecl};
 use codec::options::Nested;
-use codec::{Answered, Frame, Protocol, Room, Said, Tail};
+use codec::{Answered, Frame, Protocol, Room, Said, Tail, options};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -68,7 +68,10 @@ fn head(request: &Request) -> Result<Vec<u8>, String> {
 fn foot(request: &Request) -> Result<Vec<u8>, String> {
     let mut foot = Map::new();
     foot.extend(choice(request).map(|c| ("toolConfig".to_owned(), c)));
-    OPTIONS.put(OPTIONS.of(request, &RESERVED)?, &mut foot, generation(request));
+    let mut options = OPTIONS.of(request, &RESERVED)?;
+    let model = request.model.strip_prefix("models/").unwrap_or(&request.model);
+    options::vary(&mut options, crate::MODELS, model, |word| effort(model, word))?;
+    OPTIONS.put(options, &mut foot, generation(request));
     Ok(codec::frame::foot(&foot))
 }
 
@@ -153,6 +156,28 @@ fn generation(request: &Request) -> Map<String, Value> {
         set("responseSchema", Some(schema::reduce(&schema, &schema::GEMINI)));
     }
     config
+}
+
+/// For a model that the catalogue does not know: a level from the third generation on, a number of tokens before it
+/// (ai.google.dev/gemini-api/docs/thinking).
+fn effort(model: &str, word: &str) -> Value {
+    let level = match word {
+        "none" | "minimal" => "minimal",
+        "low" | "medium" => word,
+        _ => "high",
+    };
+    let budget = match word {
+        "none" => 0,
+        "minimal" => 512,
+        "low" => 1024,
+        "medium" => 8192,
+        _ => 24_576,
+    };
+    match (thinks(model), is_third(model)) {
+        (false, _) => json!({}),
+        (true, true) => json!({"thinkingConfig": {"includeThoughts": true, "thinkingLevel": level}}),
+        (true, false) => json!({"thinkingConfig": {"includeThoughts": true, "thinkingBudget": budget}}),
+    }
 }
 
 fn thinking(model: &str) -> Option<Value> {

@@ -5,8 +5,10 @@ mod encode;
 mod signature;
 mod traits;
 
+const MODELS: &str = include_str!("../models.json");
+
 fn info() -> airlock::provider::ProviderInfo {
-    let models = codec::catalogue::read(include_str!("../models.json"));
+    let models = codec::catalogue::read(MODELS);
     codec::info("gemini", "Google Gemini", "gemini", "https://generativelanguage.googleapis.com", models)
 }
 

@@ -121,6 +121,22 @@ fn thinking_is_asked_for_where_there_is_some() {
 }
 
 #[test]
+fn how_much_it_thinks_is_said_in_the_providers_words() {
+    for (model, word, expected) in [
+        ("gemini-3.8-flash", "low", json!({"includeThoughts": true, "thinkingLevel": "low"})),
+        ("gemini-3-pro-preview", "max", json!({"includeThoughts": true, "thinkingLevel": "high"})),
+        ("gemini-2.5-flash-preview", "none", json!({"includeThoughts": true, "thinkingBudget": 0})),
+        ("mock", "low", Value::Null),
+    ] {
+        let mut r = request(vec![says(Role::User, "hi")]);
+        (r.model, r.options) = (model.into(), Some(json!({"reasoning_effort": word}).to_string()));
+        let body = body(&r);
+        assert_eq!(body["generationConfig"]["thinkingConfig"], expected, "{model} {word}");
+        assert!(!body.to_string().contains("reasoning_effort"), "{model} {word}");
+    }
+}
+
+#[test]
 fn the_choice_of_a_tool() {
     let table = [
         (ToolChoice::Auto, Value::Null),
@@ -311,6 +327,25 @@ fn the_next_step_begins_with_the_bytes_of_this_one() {
     r.messages.push(tool(vec![result("", "x", false, vec![])]));
     let after = step(&r);
     assert!(after.starts_with(&before), "{before}\n{after}");
+}
+
+#[test]
+fn the_catalogue_can_be_read() {
+    let models = Codec::info().models;
+    assert!(models.len() > 4 && models.iter().all(|m| m.context > 0 && m.output > 0 && m.price.is_some()));
+    let mut checked = 0;
+    for model in &models {
+        let metadata: Value = serde_json::from_str(model.metadata.as_deref().unwrap_or("{}")).unwrap();
+        for (name, options) in metadata["variants"].as_object().into_iter().flatten() {
+            let options_text = Some(options.to_string());
+            let r = Request { model: model.id.clone(), options: options_text, ..request(vec![says(Role::User, "hi")]) };
+            let asked = &body(&r)["generationConfig"]["thinkingConfig"];
+            assert_eq!(asked, &options["thinkingConfig"], "{} {name}", model.id);
+            assert!(asked.is_object(), "{} {name}", model.id);
+            checked += 1;
+        }
+    }
+    assert!(checked > 4);
 }
 
 #[test]

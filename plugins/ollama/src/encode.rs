@@ -3,7 +3,7 @@
 use airlock::provider::{Header, Part, Request, ToolChoice, ToolDecl};
 use codec::files::schema_in_words;
 use codec::options::Nested;
-use codec::{Answered, Frame, Protocol, Tail, Whole};
+use codec::{Answered, Frame, Protocol, Tail, Whole, options};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -56,8 +56,20 @@ fn head(request: &Request) -> Result<Vec<u8>, String> {
 fn foot(request: &Request) -> Result<Vec<u8>, String> {
     let mut foot = Map::new();
     foot.extend(format(request).map(|f| ("format".to_owned(), f)));
-    OPTIONS.put(OPTIONS.of(request, &RESERVED)?, &mut foot, of_request(request));
+    let mut options = OPTIONS.of(request, &RESERVED)?;
+    options::vary(&mut options, "", &request.model, |word| json!({"think": effort(&request.model, word)}))?;
+    OPTIONS.put(options, &mut foot, of_request(request));
     Ok(codec::frame::foot(&foot))
+}
+
+/// A switch; one family of models knows words in its place (docs.ollama.com/capabilities/thinking).
+fn effort(model: &str, word: &str) -> Value {
+    match word {
+        _ if !model.contains("gpt-oss") => (word != "none").into(),
+        "none" | "minimal" => "low".into(),
+        "low" | "medium" => word.into(),
+        _ => "high".into(),
+    }
 }
 
 fn of_request(request: &Request) -> Map<String, Value> {

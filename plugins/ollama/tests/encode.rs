@@ -77,6 +77,22 @@ fn the_plain_parts_of_a_body() {
 }
 
 #[test]
+fn how_much_it_thinks_is_said_in_the_providers_words() {
+    for (model, word, expected) in [
+        ("qwen3", "high", json!(true)),
+        ("qwen3", "none", json!(false)),
+        ("gpt-oss:20b", "medium", json!("medium")),
+        ("gpt-oss:20b", "max", json!("high")),
+    ] {
+        let mut r = request(vec![says(Role::User, "hi")]);
+        (r.model, r.options) = (model.into(), Some(json!({"reasoning_effort": word}).to_string()));
+        let body = body(&r);
+        assert_eq!(body["think"], expected, "{model} {word}");
+        assert!(!body.to_string().contains("reasoning_effort"), "{model} {word}");
+    }
+}
+
+#[test]
 fn only_tools_that_may_be_called_are_offered() {
     let table =
         [(ToolChoice::Auto, 2), (ToolChoice::Required, 2), (ToolChoice::Named("b".into()), 1), (ToolChoice::None, 0)];

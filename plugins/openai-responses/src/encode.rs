@@ -27,7 +27,10 @@ impl Protocol for Responses {
 
     fn new(request: &Request, _: &mut Tail<Whole>) -> Result<Self, String> {
         let place = Place::of(&request.base_url);
-        let body = Body { request, place, options: options::of(request, &RESERVED)? }.head()?;
+        let mut options = options::of(request, &RESERVED)?;
+        let effort = |word: &str| json!({"reasoning": {"effort": word}});
+        options::vary(&mut options, crate::MODELS, &request.model, effort)?;
+        let body = Body { request, place, options }.head()?;
         let (head, foot) = (codec::frame::head(&body, "input"), codec::frame::foot(&Map::new()));
         let frame = Frame { url: url(&request.base_url), headers: headers(request), head, foot };
         Ok(Self { frame, input: input::Writer::default() })

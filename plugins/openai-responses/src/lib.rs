@@ -4,8 +4,10 @@
 mod answer;
 mod encode;
 
+const MODELS: &str = include_str!("../models.json");
+
 fn info() -> airlock::provider::ProviderInfo {
-    let models = codec::catalogue::read(include_str!("../models.json"));
+    let models = codec::catalogue::read(MODELS);
     codec::info("openai-responses", "OpenAI (Responses)", "openai", "https://api.openai.com/v1", models)
 }
 

@@ -103,6 +103,22 @@ fn a_server_gets_what_it_accepts() {
 }
 
 #[test]
+fn how_much_it_thinks_is_said_in_the_providers_words() {
+    for (model, word, expected) in
+        [("gpt-6-sol", "high", json!({"effort": "high"})), ("local", "low", json!({"effort": "low"}))]
+    {
+        let mut r = request(vec![user("hi")]);
+        (r.model, r.options) = (model.into(), Some(json!({"reasoning_effort": word}).to_string()));
+        let body = body(&r);
+        assert_eq!(body["reasoning"], expected, "{model} {word}");
+        assert!(!body.to_string().contains("reasoning_effort"), "{model} {word}");
+    }
+    let mut r = request(vec![user("hi")]);
+    (r.model, r.options) = ("gpt-6-sol".into(), Some(r#"{"reasoning_effort":"minimal"}"#.into()));
+    assert!(Codec::encode(&r).unwrap_err().contains("has no variant"));
+}
+
+#[test]
 fn the_choice_of_a_tool() {
     for (choice, expected) in [
         (ToolChoice::Auto, Value::Null),

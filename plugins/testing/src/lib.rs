@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 pub mod cases;
+pub mod flow;
 pub mod fold;
 pub mod laws;
 pub mod talk;

@@ -18,12 +18,26 @@ fn answer(finish: FinishReason, parts: Vec<Part>) -> WithParts {
 #[test]
 fn no_call_ends_the_turn_whatever_the_reason() {
     use FinishReason as F;
-    for reason in [F::Stop, F::Length, F::ToolCalls, F::ContentFilter, F::Pause, F::Error, F::Unknown] {
+    for reason in [F::Stop, F::Length, F::ToolCalls, F::ContentFilter, F::Error, F::Unknown] {
         check("text", &[user("a"), answer(reason, vec![text("b", false)])], true);
         check("nothing at all", &[user("a"), answer(reason, vec![])], true);
         check("a call", &[user("a"), answer(reason, vec![completed("read", "x")])], false);
         check("a failed call", &[user("a"), answer(reason, vec![failed("read", "x")])], false);
     }
+}
+
+#[test]
+fn a_pause_is_not_the_end_but_not_for_ever() {
+    let paused = |n: usize| {
+        let pause = || answer(FinishReason::Pause, vec![text("b", false), providers("search")]);
+        [user("a")].into_iter().chain((0..n).map(|_| pause())).collect::<Vec<_>>()
+    };
+    check("once", &paused(1), false);
+    check("often", &paused(MOST_PAUSES), false);
+    check("without end", &paused(MOST_PAUSES + 1), true);
+    let mut over = paused(2);
+    over.push(answer(FinishReason::Stop, vec![text("b", false)]));
+    check("it went on", &over, true);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::Ground;
 use crate::report::{Exit, Report};
 use crate::wire;
-use runtime::{StandIn, Tape, TapeError};
+use runtime::{Pace, StandIn, Tape, TapeError};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,9 +42,10 @@ impl From<TapeError> for Report {
 
 /// # Errors
 /// A folder that cannot be written, or from which nothing can be played.
-pub fn load(record: Option<&Path>, replay: Option<&Path>, ground: &Ground) -> Result<Cassette, Report> {
+pub fn load(record: Option<&Path>, replay: Option<&Path>, pauses: bool, ground: &Ground) -> Result<Cassette, Report> {
+    let pace = if pauses { Pace::AsRecorded } else { Pace::AtOnce };
     Ok(match (record, replay) {
-        (_, Some(dir)) => Cassette::Replay(Tape::replay(dir, stand_ins(ground))?),
+        (_, Some(dir)) => Cassette::Replay(Tape::replay(dir, stand_ins(ground), pace)?),
         (Some(dir), None) => Cassette::Record(Tape::record(dir, stand_ins(ground))?),
         (None, None) => Cassette::None,
     })

@@ -114,6 +114,9 @@ pub struct RunArgs {
     /// Answer from what was kept in this folder, without any network
     #[arg(long, value_name = "DIR")]
     replay: Option<PathBuf>,
+    /// With --replay: with the pauses that were recorded
+    #[arg(long, requires = "replay")]
+    replay_pauses: bool,
     /// Refuse to run programs without the OS sandbox
     #[arg(long)]
     require_sandbox: bool,
@@ -244,7 +247,7 @@ async fn start(
     if let Some(notice) = choice.notice() {
         say(&notice);
     }
-    let tape = cassette::load(args.record.as_deref(), args.replay.as_deref(), ground)?;
+    let tape = cassette::load(args.record.as_deref(), args.replay.as_deref(), args.replay_pauses, ground)?;
     let minds = Arc::new(ByName::new(ground, rooms, tape));
     let (mind, notice) = minds.find(&choice.model)?;
     if let Some(notice) = notice {

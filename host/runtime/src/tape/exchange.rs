@@ -84,6 +84,10 @@ pub struct Piece {
 }
 
 impl Piece {
+    pub fn after(&self) -> Duration {
+        Duration::from_millis(self.after_ms)
+    }
+
     pub fn new(after: Duration, bytes: &[u8]) -> Self {
         let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         Self { after_ms, bytes: Content::new(bytes) }

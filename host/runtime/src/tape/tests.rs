@@ -59,7 +59,7 @@ async fn what_was_recorded_is_played() {
     ] {
         let dir = tempfile::tempdir().unwrap();
         let recorded = record(dir.path(), r#"{"a": 1}"#, make()).await;
-        let tape = Tape::replay(dir.path(), vec![]).unwrap();
+        let tape = Tape::replay(dir.path(), vec![], Pace::AtOnce).unwrap();
         assert_eq!(play(&tape, r#"{"a": 1}"#).await, recorded);
         let (_, at_end) = play(&tape, r#"{"a": 1}"#).await;
         assert!(at_end.unwrap().message.contains("at its end"));
@@ -67,10 +67,27 @@ async fn what_was_recorded_is_played() {
 }
 
 #[tokio::test]
+async fn a_tape_may_be_played_with_its_pauses() {
+    let dir = tempfile::tempdir().unwrap();
+    let pause = Duration::from_millis(60);
+    let pieces = futures::stream::iter([&b"on"[..], b"e"]).then(move |piece| async move {
+        tokio::time::sleep(pause).await;
+        Ok(Bytes::from_static(piece))
+    });
+    let body = Body::new(pieces.boxed(), Veiled::default(), Duration::from_secs(9));
+    let recorded = record(dir.path(), "{}", Ok(Reply::Stream { head: Head::default(), body })).await;
+    let tape = Tape::replay(dir.path(), vec![], Pace::AsRecorded).unwrap();
+    let begun = tokio::time::Instant::now();
+    assert_eq!(play(&tape, "{}").await, recorded);
+    // What is waited can be longer, never shorter; a recording counts whole milliseconds.
+    assert!(begun.elapsed() >= (pause - Duration::from_millis(1)) * 2, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
 async fn a_request_that_differs_is_refused_with_the_difference() {
     let dir = tempfile::tempdir().unwrap();
     record(dir.path(), r#"{"a": {"b": "one"}}"#, Ok(stream(vec![]))).await;
-    let tape = Tape::replay(dir.path(), vec![]).unwrap();
+    let tape = Tape::replay(dir.path(), vec![], Pace::AtOnce).unwrap();
     let failure = play(&tape, r#"{"a": {"b": "two"}}"#).await.1.unwrap();
     assert_eq!((failure.kind, failure.retryable), (FailureKind::InvalidRequest, false));
     for word in ["0001.json", "`/a/b`", "one", "two"] {
@@ -94,7 +111,7 @@ async fn a_tape_plays_in_another_place() {
     heard(sent.await).await;
     let text = fs::read_to_string(dir.path().join("0001.json")).unwrap();
     assert!(!text.contains("/home/a") && !text.contains("ses_1") && text.contains("{{secret:KEY}}"), "{text}");
-    let tape = Tape::replay(dir.path(), stand_ins("/srv/b")).unwrap();
+    let tape = Tape::replay(dir.path(), stand_ins("/srv/b"), Pace::AtOnce).unwrap();
     let reply = tape.exchange(outgoing(&body("/srv/b", "ses_2")), &own("ses_2"), |_| async { panic!("sent") }).await;
     assert_eq!(heard(reply).await.1, None);
 }
@@ -111,15 +128,15 @@ async fn an_answer_that_nobody_hears_out_is_kept_as_far_as_it_was_heard() {
     };
     body.read().await.unwrap();
     drop(body);
-    let tape = Tape::replay(dir.path(), vec![]).unwrap();
+    let tape = Tape::replay(dir.path(), vec![], Pace::AtOnce).unwrap();
     assert_eq!(play(&tape, "{}").await.0, "200 : half");
 }
 
 #[test]
 fn a_folder_is_recorded_into_once_and_an_empty_one_plays_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    assert!(matches!(Tape::replay(dir.path(), vec![]), Err(TapeError::Empty { .. })));
+    assert!(matches!(Tape::replay(dir.path(), vec![], Pace::AtOnce), Err(TapeError::Empty { .. })));
     fs::write(dir.path().join("0001.json"), "{}").unwrap();
     assert!(matches!(Tape::record(dir.path(), vec![]), Err(TapeError::Used { .. })));
-    assert!(matches!(Tape::replay(dir.path(), vec![]), Err(TapeError::Unreadable { .. })));
+    assert!(matches!(Tape::replay(dir.path(), vec![], Pace::AtOnce), Err(TapeError::Unreadable { .. })));
 }

@@ -54,25 +54,54 @@ impl ServerCalls {
         self.given
     }
 
-    /// The call that a result answers, with the result.
+    /// The call that a result answers, with the result. One that was called before the turn paused stands alone.
     pub fn answered(&mut self, result: &Value) -> Option<(ToolCall, ToolResult)> {
         let id = result["tool_use_id"].as_str()?;
-        let at = self.open.iter().position(|o| o.block["id"] == id)?;
-        let mut open = self.open.remove(at);
+        let open = self.open.iter().position(|o| o.block["id"] == id).map(|at| self.open.remove(at));
         self.given += 1;
-        let written = serde_json::from_str::<Map<String, Value>>(&open.input);
-        if let Ok(input) = written {
-            open.block["input"] = input.into();
-        }
-        let name = open.block["name"].as_str().unwrap_or("server tool").to_owned();
-        let call = ToolCall {
-            id: id.into(),
-            name: name.clone(),
-            input: open.block["input"].as_object().map_or("{}".into(), |_| open.block["input"].to_string()),
-            opaque: Some(json!({"server": [open.block, result]}).to_string()),
+        let Some(open) = open else {
+            let kind = result["type"].as_str().unwrap_or("");
+            let name = kind.strip_suffix("_tool_result").unwrap_or(kind).to_owned();
+            let opaque = Some(json!({"server": [result]}).to_string());
+            let call = ToolCall { id: id.into(), name: name.clone(), input: "{}".into(), opaque };
+            return Some((call, shown(name, result)));
         };
-        Some((call, shown(name, result)))
+        let (block, input) = open.whole();
+        let name = name_of(&block);
+        let opaque = Some(json!({"server": [block, result]}).to_string());
+        Some((ToolCall { id: id.into(), name: name.clone(), input, opaque }, shown(name, result)))
     }
+
+    /// The calls that the server will answer once it is asked to go on.
+    pub fn paused(&mut self) -> Vec<(ToolCall, ToolResult)> {
+        let open = std::mem::take(&mut self.open);
+        self.given += open.len();
+        open.into_iter().map(Open::paused).collect()
+    }
+}
+
+impl Open {
+    fn whole(mut self) -> (Value, String) {
+        if let Ok(input) = serde_json::from_str::<Map<String, Value>>(&self.input) {
+            self.block["input"] = input.into();
+        }
+        let input = self.block["input"].as_object().map_or("{}".into(), |_| self.block["input"].to_string());
+        (self.block, input)
+    }
+
+    fn paused(self) -> (ToolCall, ToolResult) {
+        let (block, input) = self.whole();
+        let (id, name) = (block["id"].as_str().unwrap_or("").to_owned(), name_of(&block));
+        let opaque = Some(json!({"server": [block]}).to_string());
+        let text = "(still running at the service)".into();
+        let result =
+            ToolResult { call_id: String::new(), name: name.clone(), text, is_error: false, files: Vec::new() };
+        (ToolCall { id, name, input, opaque }, result)
+    }
+}
+
+fn name_of(block: &Value) -> String {
+    block["name"].as_str().unwrap_or("server tool").to_owned()
 }
 
 fn shown(name: String, result: &Value) -> ToolResult {

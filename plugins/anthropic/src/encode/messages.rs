@@ -10,6 +10,8 @@ use serde_json::Value;
 
 /// Said where a user has to speak and nobody did.
 const GO_ON: &str = "Go on.";
+/// Stands where a tool of the server was called and the result never came.
+const BROKEN_OFF: &str = "(A tool of the service was called here, and the call was broken off.)";
 
 const USER: &str = r#"{"role":"user","content":["#;
 const ASSISTANT: &str = r#"{"role":"assistant","content":["#;
@@ -22,6 +24,8 @@ pub enum Kind {
     Result,
     /// Of a tool that the server ran itself.
     Server,
+    /// A call whose result the server gives once it is asked to go on.
+    Paused,
 }
 
 type Messages = Tail<Said<Kind>>;
@@ -50,7 +54,23 @@ pub fn user(said: &[Part], out: &mut Messages) {
         Part::File(file) => Some((Kind::Plain, media::block(file))),
         _ => None,
     });
-    out.say(USER, blocks.collect());
+    let blocks = blocks.collect();
+    say_as_user(blocks, out);
+}
+
+/// Whoever else speaks after a pause ends it: a call of the server without its result is refused then.
+fn end_pause(out: &mut Messages) {
+    let last = out.newest_mut().next().and_then(|message| message.blocks.last_mut());
+    if let Some(block) = last.filter(|(kind, _)| *kind == Kind::Paused) {
+        *block = (Kind::Plain, said(BROKEN_OFF));
+    }
+}
+
+fn say_as_user(blocks: Vec<Block>, out: &mut Messages) {
+    if !blocks.is_empty() {
+        end_pause(out);
+    }
+    out.say(USER, blocks);
 }
 
 impl Writer {
@@ -69,6 +89,9 @@ impl Writer {
         while blocks.last().is_some_and(is_thought) {
             blocks.pop();
         }
+        if !matches!(blocks.first(), None | Some((Kind::Server, _))) {
+            end_pause(out);
+        }
         let follows_itself = out.last().is_some_and(|last| last.is_by(ASSISTANT));
         let begins = out.is_empty() && !blocks.is_empty();
         if begins || (follows_itself && blocks.iter().any(is_thought)) {
@@ -79,7 +102,13 @@ impl Writer {
 
     fn call(&mut self, call: &ToolCall, blocks: &mut Vec<Block>) {
         if let Some(own) = of_server(call) {
-            return blocks.extend(own.iter().map(server_block));
+            blocks.extend(own.iter().map(server_block));
+            if let ([_], Some((kind @ Kind::Server, _))) = (own.as_slice(), blocks.last_mut())
+                && own[0]["type"] == "server_tool_use"
+            {
+                *kind = Kind::Paused;
+            }
+            return;
         }
         let id = self.ids.call(&call.id);
         let input = text_json::object(&call.input);
@@ -104,7 +133,7 @@ impl Writer {
             blocks.push((Kind::Result, block));
         }
         blocks.extend(after);
-        out.say(USER, blocks);
+        say_as_user(blocks, out);
     }
 }
 
@@ -114,7 +143,8 @@ fn go_on(out: &mut Messages) {
 
 /// A user is answered. Only what the server itself broke off goes on without one.
 pub fn end(out: &mut Messages) {
-    let is_over = |last: &Said<Kind>| last.is_by(USER) || last.blocks.last().is_some_and(|(k, _)| *k == Kind::Server);
+    let goes_on = |block: &Block| matches!(block.0, Kind::Server | Kind::Paused);
+    let is_over = |last: &Said<Kind>| last.is_by(USER) || last.blocks.last().is_some_and(goes_on);
     if !out.last().is_some_and(is_over) {
         go_on(out);
     }

@@ -221,9 +221,16 @@ fn a_tool_of_the_server_comes_out_with_its_result_and_its_blocks() {
     let paused = folded(&[call], "pause_turn");
     assert_eq!(
         (paused.calls.len(), paused.reason),
-        (0, Some(FinishReason::Pause)),
-        "without a result it is no call of ours"
+        (1, Some(FinishReason::Pause)),
+        "it goes back as it came, and is no call of ours"
     );
+    let opaque: Value = serde_json::from_str(paused.calls[0].opaque.as_deref().unwrap()).unwrap();
+    assert_eq!((opaque["server"].as_array().unwrap().len(), paused.results.len()), (1, 1));
+    // The turn that goes on begins with the result.
+    let goes_on = folded(&[vec![start(0, result.clone()), stop(0)], text(1, "t")], "end_turn");
+    let opaque: Value = serde_json::from_str(goes_on.calls[0].opaque.as_deref().unwrap()).unwrap();
+    assert_eq!((&opaque["server"], goes_on.calls[0].name.as_str()), (&json!([result]), "web_search"));
+    assert_eq!((goes_on.results.len(), goes_on.reason), (1, Some(FinishReason::Stop)));
 }
 
 #[test]

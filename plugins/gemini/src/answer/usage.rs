@@ -1,7 +1,7 @@
 //! From the wire's counts to ours, in which nothing is counted twice.
 
 use airlock::provider::Usage;
-use serde_json::Value;
+use codec::json::Lean;
 
 /// The last report of each count: they are cumulative, and a chunk may leave some out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,8 +15,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub fn read(&mut self, usage: &Value) {
-        let last = |field: &mut Option<u64>, name: &str| *field = usage[name].as_u64().or(*field);
+    pub fn read(&mut self, usage: &Lean<'_>) {
+        let last = |field: &mut Option<u64>, name: &str| *field = usage.get(name).as_u64().or(*field);
         last(&mut self.prompt, "promptTokenCount");
         last(&mut self.cached, "cachedContentTokenCount");
         last(&mut self.candidates, "candidatesTokenCount");

@@ -5,7 +5,7 @@ use airlock::provider::{Part, Reasoning, ToolCall, ToolResult};
 use codec::files::result_text;
 use codec::{Answered, CallIds, INTERRUPTED, Ink, Seed, Tail, Whole, ids, json as text_json};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::borrow::Cow;
 
 /// Said where there is nothing to answer.
@@ -16,14 +16,16 @@ fn push(item: &impl Serialize, out: &mut Tail<Whole>) {
 }
 
 fn said_by_user(content: &[Ink], out: &mut Tail<Whole>) {
-    let mut ink = Ink::of(&json!({"type": "message", "role": "user"}));
-    ink.member("content", &Ink::list(content));
+    let mut ink = Ink::default();
+    ink.raw(br#"{"type":"message","role":"user","content":"#);
+    ink.append(&Ink::list(content));
+    ink.raw(b"}");
     out.push(Whole { role: "user", ink });
 }
 
 fn speak(text: &str, out: &mut Tail<Whole>) {
-    let content = [json!({"type": "output_text", "text": text, "annotations": []})];
-    push(&json!({"type": "message", "role": "assistant", "content": content}), out);
+    let content = [Spoken { kind: "output_text", text, annotations: [] }];
+    push(&Message { kind: "message", role: "assistant", content }, out);
 }
 
 pub fn user(said: &[Part], out: &mut Tail<Whole>) {
@@ -42,6 +44,30 @@ pub fn end(out: &mut Tail<Whole>) {
     if out.is_empty() {
         said_by_user(&[media::text(GO_ON)], out);
     }
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    role: &'static str,
+    content: [Spoken<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct Spoken<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+    annotations: [(); 0],
+}
+
+/// The head of an output; what came out follows.
+#[derive(Serialize)]
+struct Output<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    call_id: &'a str,
 }
 
 #[derive(Serialize)]
@@ -108,7 +134,7 @@ impl Writer {
     pub fn answers(&self, answers: &[Answered], out: &mut Tail<Whole>) {
         let ours = answers.iter().filter(|a| of_server(&a.call).is_none());
         for (answer, id) in ours.zip(&self.calls) {
-            let mut ink = Ink::of(&json!({"type": "function_call_output", "call_id": id}));
+            let mut ink = Ink::of(&Output { kind: "function_call_output", call_id: id });
             ink.member("output", &answer.result.as_ref().map_or_else(|| Ink::of(&INTERRUPTED), output));
             out.push(Whole { role: "", ink });
         }

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codec::files::as_text;
 use codec::{Ink, LEFT_OUT, Room};
+use serde::Serialize;
 use serde_json::json;
 
 /// Files of a request, and their bytes in base64: the server's own bounds, which it sets for the whole request.
@@ -25,7 +26,14 @@ pub fn part(file: &File) -> Ink {
 }
 
 pub fn text(text: &str) -> Ink {
-    Ink::of(&json!({"type": "input_text", "text": text}))
+    Ink::of(&Text { kind: "input_text", text })
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
 }
 
 fn media_type(file: &File) -> &str {
