@@ -58,7 +58,7 @@ pub enum Standing {
     /// The same bytes from the same place.
     Same,
     /// Another version: what it comes to, and what of it is new.
-    Upgrade(Upgrade),
+    Upgrade(Box<Upgrade>),
     /// Its name belongs to one from elsewhere: all of it is asked for anew.
     Elsewhere { from: String },
 }
@@ -250,8 +250,8 @@ impl Runtime {
                 return shadows(format!("its tool `{}` has a name of the program", tool.name));
             }
             let others = self.with_tools();
-            let others = others.iter().filter(|p| p.source.name != info.name);
-            if let Some(owner) = others.filter(|p| p.about.tools.iter().any(|t| alike(&t.name))).next() {
+            let mut others = others.iter().filter(|p| p.source.name != info.name);
+            if let Some(owner) = others.find(|p| p.about.tools.iter().any(|t| alike(&t.name))) {
                 return shadows(format!("its tool `{}` is called like one of `{}`", tool.name, owner.source.name));
             }
         }
