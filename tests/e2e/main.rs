@@ -4,6 +4,7 @@ mod adapters;
 mod answers;
 mod attempts;
 mod bad_input;
+mod canary;
 mod cases_a;
 mod cases_b;
 mod cases_c;

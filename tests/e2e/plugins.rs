@@ -12,13 +12,16 @@ const WRITER: &str = "writer";
 /// A tool `echo` without a manifest.
 pub const ECHO: &str = "echo";
 
+/// A tool `fetcher` that sends what its input says and tells all that came back.
+pub const FETCHER: &str = "fetcher";
+
 pub fn guest(name: &str) -> Vec<u8> {
     static BUILT: OnceLock<()> = OnceLock::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests");
     BUILT.get_or_init(|| {
         let built = Command::new(env!("CARGO"))
             .args(["build", "--release", "--quiet", "--target", "wasm32-wasip2", "--target-dir", "target"])
-            .args(["-p", WRITER, "-p", ECHO])
+            .args(["-p", WRITER, "-p", ECHO, "-p", FETCHER])
             .current_dir(&folder)
             .env_remove("RUSTFLAGS")
             .env_remove("CARGO_ENCODED_RUSTFLAGS")

@@ -1,6 +1,6 @@
 //! `airlock config show|check`. A secret is shown as the place where it lies, never as itself.
 
-use super::{Format, Ground, Listing, print, print_foreign, print_json, say};
+use super::{Format, Ground, Listing, print, print_foreign, print_json};
 use crate::config::Said;
 use crate::config::file::{KeySource, ProviderEntry};
 use crate::config::names::{self, Known};

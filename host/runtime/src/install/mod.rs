@@ -80,9 +80,9 @@ impl Candidate {
             Some(before) if before.source != self.source => Standing::Elsewhere { from: before.source.clone() },
             Some(before) if before.blake3 == self.info.digest && before.manifest == self.sidecar => Standing::Same,
             Some(before) if !self.has_manifest => {
-                Standing::Upgrade(Upgrade { grant: before.grant.clone(), new: Grant::default() })
+                Standing::Upgrade(Box::new(Upgrade { grant: before.grant.clone(), new: Grant::default() }))
             }
-            Some(before) => Standing::Upgrade(Grant::upgrade(&before.grant, &before.asked, &self.info.grant)),
+            Some(before) => Standing::Upgrade(Box::new(Grant::upgrade(&before.grant, &before.asked, &self.info.grant))),
         }
     }
 
