@@ -12,13 +12,16 @@ const WRITER: &str = "writer";
 /// A tool `echo` without a manifest.
 const ECHO: &str = "echo";
 
-fn guest(name: &str) -> Vec<u8> {
+/// A tool `fetcher` that sends what its input says and tells all that came back.
+pub const FETCHER: &str = "fetcher";
+
+pub fn guest(name: &str) -> Vec<u8> {
     static BUILT: OnceLock<()> = OnceLock::new();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests");
     BUILT.get_or_init(|| {
         let built = Command::new(env!("CARGO"))
             .args(["build", "--release", "--quiet", "--target", "wasm32-wasip2", "--target-dir", "target"])
-            .args(["-p", WRITER, "-p", ECHO])
+            .args(["-p", WRITER, "-p", ECHO, "-p", FETCHER])
             .current_dir(&folder)
             .env_remove("RUSTFLAGS")
             .env_remove("CARGO_ENCODED_RUSTFLAGS")
@@ -43,7 +46,7 @@ fn with_manifest(manifest: &Value) -> Vec<u8> {
     bytes
 }
 
-fn put(home: &Home, name: &str, bytes: &[u8]) -> PathBuf {
+pub fn put(home: &Home, name: &str, bytes: &[u8]) -> PathBuf {
     let path = home.path(name);
     std::fs::write(&path, bytes).expect("a component file");
     path

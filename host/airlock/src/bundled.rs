@@ -29,6 +29,7 @@ mod tests {
             on_compile: None,
             require_sandbox: false,
             private: vec![],
+            network: runtime::caps::http::Means::default(),
         })
         .unwrap();
         for (bundled, tools) in noted {

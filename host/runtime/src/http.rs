@@ -4,7 +4,7 @@ mod body;
 mod client;
 
 pub use body::Body;
-pub use client::HttpOptions;
+pub use client::{HttpOptions, pinned};
 
 use crate::destination::{Destination, Scheme};
 use crate::secret::{SecretError, Secrets, has_placeholder};
@@ -225,7 +225,7 @@ fn text(value: Option<&HeaderValue>) -> String {
 }
 
 /// The innermost reason: the outer ones only say that something was sent.
-fn because(error: &dyn std::error::Error) -> String {
+pub fn because(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;
