@@ -57,6 +57,7 @@ const BUNDLED: &[(&str, Kind)] = &[
     ("read", Kind::Acting),
     ("redact", Kind::Pure),
     ("todowrite", Kind::Acting),
+    ("webfetch", Kind::Acting),
     ("write", Kind::Acting),
 ];
 

@@ -27,3 +27,4 @@ mod providers;
 mod story;
 mod strangers;
 mod undo;
+mod webfetch;

@@ -30,6 +30,7 @@ mod tests {
             compiler: None,
             require_sandbox: false,
             private: vec![],
+            network: runtime::caps::http::Means::default(),
         })
         .unwrap();
         for (bundled, tools) in noted {

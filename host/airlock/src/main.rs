@@ -71,6 +71,7 @@ fn dispatch(command: &'static Command) -> Result<Exit, Report> {
     let well = |()| Exit::Well;
     match command {
         Command::Auth(command) => cli::auth::main(command).map(well),
+        Command::Secret(command) => cli::secret::main(command).map(well),
         Command::Agents(args) => cli::agents::main(args).map(well),
         Command::Commands(args) => cli::commands::main(args).map(well),
         Command::Trust(args) => cli::trust::main(args).map(well),

@@ -4,6 +4,7 @@ use crate::bundled::BUNDLED;
 use crate::cli::{self, Ground, Yes, say};
 use crate::config::choice::{self, Choice};
 use crate::config::paths::Paths;
+use crate::config::secrets::Declared;
 use crate::config::{ConfigError, probe, variable};
 use crate::report::Report;
 use crate::skills::{SkillTool, Skills};
@@ -20,6 +21,7 @@ use model::provider::{Minds, Provider};
 use model::session::Session;
 use model::store::{Store, StoreError};
 use model::undo::Disk;
+use runtime::caps::http::Means;
 use runtime::{Compiler, HttpOptions, Runtime, RuntimeError, RuntimeOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,12 +46,18 @@ pub struct Opening {
 /// # Errors
 /// What keeps them from being loaded.
 pub async fn runtime() -> Result<Arc<Runtime>, Report> {
-    let options = options_of(&Paths::find()?, false);
+    let options = options_of(&Paths::find()?, false, Means::default());
     let opened = tokio::task::spawn_blocking(move || Runtime::open(options)).await;
     Ok(opened.map_err(broke)??)
 }
 
-fn options_of(paths: &Paths, require_sandbox: bool) -> RuntimeOptions {
+/// What requests of components stand on. A file of certificates that cannot be read is told of where a provider needs it.
+fn network(ground: &Ground) -> Means {
+    let ca = ground.config.http.options().ok().and_then(|o| o.ca);
+    Means { secrets: Arc::new(Declared::new(&ground.config, &ground.keys)), ca, ..Means::default() }
+}
+
+fn options_of(paths: &Paths, require_sandbox: bool, network: Means) -> RuntimeOptions {
     RuntimeOptions {
         cache_dir: paths.cache.join("compiled"),
         data_dir: paths.data.clone(),
@@ -58,6 +66,7 @@ fn options_of(paths: &Paths, require_sandbox: bool) -> RuntimeOptions {
         compiler: Some(compiler()),
         require_sandbox,
         private: vec![paths.config.clone()],
+        network,
     }
 }
 
@@ -79,9 +88,9 @@ pub fn in_background(runtime: &Arc<Runtime>, name: String, load: impl Fn(&Runtim
 
 /// Opens ledger and runtime, each on a thread of its own.
 #[must_use]
-pub fn open(paths: &Paths, require_sandbox: bool) -> Opening {
-    let data = paths.data.clone();
-    let options = options_of(paths, require_sandbox);
+pub fn open(ground: &Ground, require_sandbox: bool) -> Opening {
+    let data = ground.paths.data.clone();
+    let options = options_of(&ground.paths, require_sandbox, network(ground));
     Opening {
         ledger: tokio::task::spawn_blocking(move || Ledger::open(&data)),
         runtime: tokio::task::spawn_blocking(move || Runtime::open(options)),

@@ -1,6 +1,7 @@
 //! What components changed on disk, with before and after by content hash, and what each session has seen: the ground of undo
 //! and of the stale-file check.
 
+use crate::egress::Egress;
 use crate::id::{CallId, MessageId, SessionId};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -97,4 +98,9 @@ pub trait Journal: Send + Sync {
 
     /// The session has seen, or left, this path so.
     async fn mark_seen(&self, session: &SessionId, path: &Path, seen: Seen) -> Result<(), JournalError>;
+
+    /// Notes a request of a component, in place of what was noted under its id before.
+    async fn egress(&self, _record: Egress) -> Result<(), JournalError> {
+        Ok(())
+    }
 }

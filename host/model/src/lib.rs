@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod budget;
+pub mod egress;
 pub mod event;
 pub mod fault;
 pub mod flow;

@@ -4,7 +4,7 @@ mod body;
 mod client;
 
 pub use body::Body;
-pub use client::{HttpOptions, fetcher};
+pub use client::{HttpOptions, fetcher, pinned};
 
 use crate::destination::{Destination, Scheme};
 use crate::secret::{SecretError, Secrets, has_placeholder};

@@ -29,6 +29,8 @@ pub fn setup(component: Arc<str>, bounds: Bounds) -> Setup {
         workspace: "/".into(),
         bounds,
         env: Vec::new(),
+        digest: String::new(),
+        means: Arc::default(),
         sandbox: Arc::new(Sandbox { writable: Vec::new(), ..Sandbox::new(Path::new("/"), Path::new("/")) }),
     }
 }

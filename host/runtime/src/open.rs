@@ -1,6 +1,7 @@
 //! The runtime as the rest of the host sees it.
 
 use crate::caps::Private;
+use crate::caps::http::Means;
 use crate::caps::process::Sandbox;
 use crate::caps::scan::{Scanner, Watch};
 use crate::compile::Compiler;
@@ -37,6 +38,8 @@ pub struct RuntimeOptions {
     pub require_sandbox: bool,
     /// Further folders that no component may touch: the config.
     pub private: Vec<PathBuf>,
+    /// What requests of components stand on.
+    pub network: Means,
 }
 
 /// All components, and the means to run them.
@@ -50,6 +53,7 @@ pub struct Runtime {
     require_sandbox: bool,
     private: Arc<Private>,
     scanner: Arc<Scanner>,
+    network: Arc<Means>,
 }
 
 impl Runtime {
@@ -65,7 +69,8 @@ impl Runtime {
         let library = Library::open(&loader, &options.bundled, &Depot::new(&options.data_dir), options.on_compile)?;
         let acting = Semaphore::new(EngineKind::Acting.slots().into());
         let codecs = Arc::new(Semaphore::new(EngineKind::Codec.slots().into()));
-        let RuntimeOptions { cache_dir, data_dir, require_sandbox, mut private, .. } = options;
+        let RuntimeOptions { cache_dir, data_dir, require_sandbox, mut private, network, .. } = options;
+        let network = Arc::new(network);
         private.extend([cache_dir, data_dir.clone()]);
         // Acts are judged on real paths. A folder that is not there yet holds nothing to hide.
         let folders = private.iter().filter_map(|f| f.canonicalize().ok()).collect();
@@ -73,7 +78,18 @@ impl Runtime {
         let private = Arc::new(Private { folders, readable });
         let shelf = Shelf::new(EngineKind::Codec.resting().into());
         let scanner = Arc::default();
-        Ok(Arc::new(Self { loader, library, acting, codecs, shelf, data_dir, require_sandbox, private, scanner }))
+        Ok(Arc::new(Self {
+            loader,
+            library,
+            acting,
+            codecs,
+            shelf,
+            data_dir,
+            require_sandbox,
+            private,
+            scanner,
+            network,
+        }))
     }
 
     /// The tools of all components, judged by `gate`, their writes noted in `journal`.
@@ -191,6 +207,10 @@ impl Runtime {
 
     pub(crate) fn loader(&self) -> &Loader {
         &self.loader
+    }
+
+    pub(crate) fn means(&self) -> Arc<Means> {
+        Arc::clone(&self.network)
     }
 
     pub(crate) fn private(&self) -> Arc<Private> {

@@ -1,6 +1,6 @@
 //! Secrets: values that are held, put into one header of a request whose destination was checked, and shown to nobody.
 
-use crate::veil::{Veil, Veiled};
+use crate::veil::{SHORTEST, Veil, Veiled};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -12,6 +12,12 @@ impl Secret {
     #[must_use]
     pub fn new(value: impl Into<String>) -> Self {
         Self(value.into())
+    }
+
+    /// Whether it would be found in what comes back.
+    #[must_use]
+    pub fn can_be_veiled(&self) -> bool {
+        self.0.len() >= SHORTEST
     }
 }
 
@@ -89,6 +95,12 @@ impl Secrets {
     pub fn veiled(&self) -> Veiled {
         Veiled::new(self.veil.clone())
     }
+}
+
+/// The names in the placeholders of a text; `None` where one is not closed.
+#[must_use]
+pub fn placeholders(text: &str) -> Option<Vec<&str>> {
+    text.split(OPEN).skip(1).map(|after| after.split_once(CLOSE).map(|(name, _)| name)).collect()
 }
 
 /// Whether a text holds a placeholder.

@@ -3,6 +3,7 @@
 use crate::bounds::{Bounds, Cap};
 use crate::caps::Funnel;
 use crate::caps::fs::{self, HasFs};
+use crate::caps::http::{Means, Network};
 use crate::caps::process::Sandbox;
 use crate::guest_log::GuestLog;
 use model::grant::{Grant, Mode};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
-use wasmtime_wasi_http::{RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 /// Handles that a guest can hold at once.
 pub const HANDLES: usize = 4096;
@@ -39,7 +40,7 @@ pub struct CallState {
     pub children: usize,
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    network: NoNetwork,
+    pub network: Network,
 }
 
 /// What a call's state is made from.
@@ -54,6 +55,9 @@ pub struct Setup {
     pub sandbox: Arc<Sandbox>,
     /// Variables for the programs that it runs.
     pub env: Vec<(String, String)>,
+    /// Of the component, hex.
+    pub digest: String,
+    pub means: Arc<Means>,
 }
 
 impl CallState {
@@ -65,6 +69,7 @@ impl CallState {
         table.set_max_capacity(HANDLES);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELDS);
+        let network = Network::new(Arc::clone(&setup.funnel), Arc::clone(&setup.grant), setup.digest, setup.means);
         Self {
             table,
             files: fs::State::new(Arc::clone(&setup.funnel)),
@@ -79,7 +84,7 @@ impl CallState {
             cap: Cap::new(setup.bounds.memory),
             wasi,
             http,
-            network: NoNetwork,
+            network,
         }
     }
 }
@@ -149,24 +154,5 @@ impl HasFs for CallState {
 impl WasiHttpView for CallState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         WasiHttpCtxView { hooks: &mut self.network, table: &mut self.table, ctx: &mut self.http }
-    }
-}
-
-/// Requests of guests can be built, for the sake of toolchains that import the interface, and are all denied.
-struct NoNetwork;
-
-type Sent = wasmtime_wasi_http::Result<(
-    http::Response<WasiBody>,
-    Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
-)>;
-
-impl WasiHttpHooks for NoNetwork {
-    fn send_request(
-        &mut self,
-        _: http::Request<WasiBody>,
-        _: Option<RequestOptions>,
-        _: Box<dyn Future<Output = wasmtime_wasi_http::Result<()>> + Send>,
-    ) -> Box<dyn Future<Output = Sent> + Send> {
-        Box::new(async { Err(wasmtime_wasi_http::Error::HttpRequestDenied) })
     }
 }

@@ -119,6 +119,7 @@ impl Job {
         let given = call.run(&self.cancel, async |store| tool.call(store, &self.call).await).await;
         let outcome = self.judge(given, call.bounds.output);
         call.store.data_mut().files.settle(outcome.is_ok()).await;
+        call.store.data().network.settle().await;
         let scan = look_after(call.store.data_mut(), &funnel).await;
         let outcome = outcome.map(|output| with_scan(output, scan));
         outcome.map_err(|failure| because(failure, &funnel))
@@ -183,6 +184,8 @@ impl Job {
             bounds: Bounds::TOOL.with(&self.plugin.grant.limits),
             sandbox: Arc::new(self.runtime.sandbox(&self.call.worktree)),
             env: self.call.env.clone(),
+            digest: self.plugin.digest.hex(),
+            means: self.runtime.means(),
         }
     }
 }

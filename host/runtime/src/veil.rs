@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// A shorter value is not looked for: it would be found everywhere.
-const SHORTEST: usize = 6;
+pub const SHORTEST: usize = 6;
 /// Takes the place of what was found.
 const MARK: &[u8] = b"***";
 

@@ -3,6 +3,7 @@
 use crate::ledger::Ledger;
 use crate::query::to_json;
 use async_trait::async_trait;
+use model::egress::Egress;
 use model::id::SessionId;
 use model::journal::{Entry, EntryId, Image, Journal, JournalError, Seen};
 use model::store::StoreError;
@@ -60,6 +61,11 @@ impl Journal for Ledger {
             tx.prepare_cached(sql)?.execute(params![session.as_str(), path, to_json(&seen)?])
         };
         self.write("mark a file as seen", put).await.map(drop).map_err(failed("mark a file as seen"))
+    }
+
+    async fn egress(&self, record: Egress) -> Result<(), JournalError> {
+        let attempt = "note a request";
+        self.write(attempt, move |tx| crate::egress::note(tx, &record)).await.map(drop).map_err(failed(attempt))
     }
 }
 

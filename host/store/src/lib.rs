@@ -5,6 +5,7 @@
 
 mod claims;
 mod connection;
+mod egress;
 mod fork;
 mod inbox;
 mod journal;

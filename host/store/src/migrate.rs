@@ -6,8 +6,12 @@
 use rusqlite::{Connection, Transaction};
 
 /// The step at index `i` leads from version `i + 1` to `i + 2`.
-const STEPS: &[&str] =
-    &[include_str!("migrate/to_2.sql"), include_str!("migrate/to_3.sql"), include_str!("migrate/to_4.sql")];
+const STEPS: &[&str] = &[
+    include_str!("migrate/to_2.sql"),
+    include_str!("migrate/to_3.sql"),
+    include_str!("migrate/to_4.sql"),
+    include_str!("migrate/to_5.sql"),
+];
 
 /// Schema version that this program writes.
 pub(crate) const VERSION: i64 = 1 + STEPS.len() as i64;

@@ -105,6 +105,7 @@ pub(crate) fn delete(tx: &Transaction<'_>, id: &str) -> rusqlite::Result<usize> 
     tx.execute(contents, [id])?;
     tx.execute("DELETE FROM journal WHERE session_id = ?1", [id])?;
     tx.execute("DELETE FROM seen WHERE session_id = ?1", [id])?;
+    tx.execute("DELETE FROM egress WHERE session_id = ?1", [id])?;
     tx.execute("DELETE FROM session WHERE id = ?1", [id])
 }
 

@@ -50,7 +50,7 @@ pub fn main(command: &AuthCommand) -> Result<(), Report> {
 
 fn add(args: &OneArgs) -> Result<(), Report> {
     let paths = Paths::find()?;
-    let key = read_key(&args.name)?;
+    let key = read_hidden("Key", &args.name, HOW)?;
     let replaced = Keys::add(&paths.data, &args.name, &key)?;
     let service = KNOWN.iter().find(|k| k.id == args.name);
     if let Some(name) = service.map(|k| k.variable).filter(|v| variable(v).is_some()) {
@@ -65,11 +65,14 @@ fn add(args: &OneArgs) -> Result<(), Report> {
     }
 }
 
-fn read_key(name: &str) -> Result<String, Report> {
-    let unreadable = |e: std::io::Error| Report::usage(format!("the key for {name} cannot be read: {e}"), HOW);
+/// A value that is typed unseen, or comes on standard input. `what` begins the question.
+pub(super) fn read_hidden(what: &str, name: &str, how: &'static str) -> Result<String, Report> {
+    let noun = what.to_lowercase();
+    let unreadable = |e: std::io::Error| Report::usage(format!("the {noun} for {name} cannot be read: {e}"), how);
     if std::io::stdin().is_terminal() {
-        let asked = hidden::ask(&format!("Key for {name} (not shown):"), MAX_KEY).map_err(unreadable)?;
-        return asked.ok_or_else(|| Report::new(Exit::Interrupted, "no key was given; nothing changed", HOW));
+        let asked = hidden::ask(&format!("{what} for {name} (not shown):"), MAX_KEY).map_err(unreadable)?;
+        return asked
+            .ok_or_else(|| Report::new(Exit::Interrupted, format!("no {noun} was given; nothing changed"), how));
     }
     let mut key = String::new();
     std::io::stdin().take(MAX_KEY as u64 + 1).read_to_string(&mut key).map_err(unreadable)?;

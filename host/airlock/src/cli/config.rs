@@ -35,7 +35,6 @@ async fn check(args: &Listing) -> Result<(), Report> {
         wrong.into_iter().for_each(|w| Report::from(w).print());
         return Err(last.into());
     }
-    ground.config.not_yet().iter().for_each(|n| say(n));
     let files: Vec<String> = ground.config.files.iter().map(|f| f.display().to_string()).collect();
     match args.format {
         Format::Json => print_json(&json!({ "ok": true, "files": files, "notices": ground.config.notices })),

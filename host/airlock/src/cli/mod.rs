@@ -15,6 +15,7 @@ pub mod plugin;
 pub mod provider;
 pub mod providers;
 pub mod run;
+pub mod secret;
 pub mod session;
 pub mod skills;
 pub mod trust;
@@ -60,6 +61,9 @@ pub enum Command {
     /// Keep, list and forget keys of providers
     #[command(subcommand)]
     Auth(auth::AuthCommand),
+    /// Keep, list and forget secrets for tools
+    #[command(subcommand)]
+    Secret(secret::SecretCommand),
     /// Try a provider out
     #[command(subcommand)]
     Provider(provider::ProviderCommand),

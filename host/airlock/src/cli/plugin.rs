@@ -184,7 +184,7 @@ async fn call(args: &CallArgs) -> Result<Exit, Report> {
     let input = input(&args.json)?;
     let ground = Ground::find(args.dir.as_deref(), &args.permits, Overrides::default())?;
     ground.print_notices();
-    let rooms = wire::open(&ground.paths, args.require_sandbox).ready().await?;
+    let rooms = wire::open(&ground, args.require_sandbox).ready().await?;
     ground.check_permissions(&rooms.runtime)?;
     ground.warn_if_wide();
     installed(&rooms.runtime.names(), &args.plugin)?;

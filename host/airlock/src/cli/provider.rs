@@ -52,7 +52,7 @@ pub async fn main(command: &ProviderCommand) -> Result<Exit, Report> {
     let ground = Ground::of(&args.listing)?;
     ground.print_notices();
     let model = named(&args.name, &ground.config).await?;
-    let rooms = wire::open(&ground.paths, false).ready().await?;
+    let rooms = wire::open(&ground, false).ready().await?;
     let (mind, _) = ByName::new(&ground, &rooms, Cassette::None).find(&model)?;
     say(&format!("asking {model} three times, for {ANSWER} tokens at most each"));
     let findings = probe(&mind).await;

@@ -165,7 +165,7 @@ pub async fn main(args: &RunArgs) -> Result<Exit, Report> {
     let ground = args.ground(args.dir.as_deref())?;
     ground.print_notices();
     // Both take a while: they open while the rest is read.
-    let rooms = wire::open(&ground.paths, args.require_sandbox);
+    let rooms = wire::open(&ground, args.require_sandbox);
     let given = attach::given(&args.prompt, &args.file)?;
     let schema = args.schema.as_deref().map(schema).transpose()?;
     let skills = Arc::new(ground.skills());

@@ -2,6 +2,7 @@
 
 mod compact;
 pub mod diff;
+mod egress;
 pub mod fork;
 mod import;
 mod undo;
@@ -47,6 +48,8 @@ pub enum SessionCommand {
     Import(import::ImportArgs),
     /// What was paid: in all, by model, agent and session
     Cost(super::cost::CostArgs),
+    /// What components sent over the network, and what was refused
+    Egress(egress::EgressArgs),
     /// Delete a session with all its messages
     Delete(OneArgs),
     /// Hand a message to a session, also while a run works on it
@@ -90,6 +93,7 @@ pub async fn main(command: &SessionCommand) -> Result<(), Report> {
         SessionCommand::Import(args) => import::main(args).await,
         SessionCommand::Export(args) => export(args).await,
         SessionCommand::Cost(args) => super::cost::main(args).await,
+        SessionCommand::Egress(args) => egress::main(args).await,
         SessionCommand::Delete(args) => delete(args).await,
         SessionCommand::Send(args) => inbox::send(args).await,
         SessionCommand::Inbox(args) => inbox::inbox(args).await,

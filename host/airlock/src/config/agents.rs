@@ -71,7 +71,7 @@ fn deny(permission: &str) -> Rule {
 
 /// What is allowed here is what the agent that gives the task is allowed, and no more.
 fn reads_only() -> Vec<Rule> {
-    let names = ["read", "glob", "grep", "list", "webfetch", "websearch", "skill", "external_directory"];
+    let names = ["read", "glob", "grep", "list", "net", "websearch", "skill", "external_directory"];
     std::iter::once(deny("*")).chain(names.map(|n| Rule::new(n, "*", Action::Allow))).collect()
 }
 

@@ -11,6 +11,7 @@ use agent::CompactionOptions;
 use indexmap::IndexMap;
 use model::budget::{Limits, Offspring};
 use model::flow::FlowRule;
+use model::grant::Requests;
 use model::profile::AgentMode;
 use model::provider::{Model, ModelRef};
 use runtime::HookUse;
@@ -283,6 +284,7 @@ fn secret(node: &Node<'_>, home: Option<&Path>) -> Result<SecretEntry, ConfigErr
     table.only(SECRET)?;
     let hosts =
         table.need("hosts", "List the hosts that may receive it: hosts = [\"api.example.com\"].", Node::texts)?;
+    Requests::to(&hosts).map_err(|e| node.bad(e.to_string(), "Such as hosts = [\"api.example.com\"]."))?;
     Ok(SecretEntry { source: key_source(node, &table, home)?, hosts })
 }
 

@@ -19,8 +19,18 @@ pub const MAX_KEY: usize = 64 << 10;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", deny_unknown_fields)]
 enum Kept {
-    Api { key: String },
+    Api {
+        key: String,
+    },
+    /// For tools: the hosts that may get it.
+    Secret {
+        value: String,
+        hosts: Vec<String>,
+    },
 }
+
+/// Stands before the names of secrets: no provider's name holds a colon.
+const SECRET: &str = "secret:";
 
 /// The keys of the file. They have no text form.
 #[derive(Clone, Default)]
@@ -50,6 +60,8 @@ pub enum KeysError {
     BadKey(&'static str),
     #[error("no key is kept for `{name}`")]
     NoKey { name: String, path: PathBuf },
+    #[error("no secret is kept as `{0}`")]
+    NoSecret(String),
 }
 
 impl KeysError {
@@ -66,6 +78,7 @@ impl KeysError {
             Self::Unwritable { .. } => "Check who owns the folder, and that the disk is not full.".into(),
             Self::BadName(_) => "`airlock providers` lists the names.".into(),
             Self::BadKey(_) => "Paste the key alone, as the provider shows it.".into(),
+            Self::NoSecret(_) => "`airlock secret list` shows those that there are.".into(),
             Self::NoKey { .. } => "`airlock auth list` shows the keys that there are.".into(),
         }
     }
@@ -99,12 +112,48 @@ impl Keys {
     /// The key that is kept for a provider.
     #[must_use]
     pub fn key(&self, provider: &str) -> Option<&str> {
-        self.kept.get(provider).map(|Kept::Api { key }| key.as_str())
+        match self.kept.get(provider) {
+            Some(Kept::Api { key }) => Some(key),
+            Some(Kept::Secret { .. }) | None => None,
+        }
     }
 
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
-        self.kept.keys().map(String::as_str).collect()
+        self.kept.keys().map(String::as_str).filter(|n| !n.starts_with(SECRET)).collect()
+    }
+
+    /// The secrets for tools, with their hosts.
+    pub fn secrets(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.kept.iter().filter_map(|(name, kept)| match kept {
+            Kept::Secret { hosts, .. } => Some((name.strip_prefix(SECRET)?, hosts.as_slice())),
+            Kept::Api { .. } => None,
+        })
+    }
+
+    /// The value of a secret for tools, and its hosts.
+    #[must_use]
+    pub fn secret(&self, name: &str) -> Option<(&str, &[String])> {
+        match self.kept.get(&format!("{SECRET}{name}")) {
+            Some(Kept::Secret { value, hosts }) => Some((value, hosts)),
+            Some(Kept::Api { .. }) | None => None,
+        }
+    }
+
+    /// Keeps a secret for tools, in place of the one of this name. `true` where there was one.
+    ///
+    /// # Errors
+    /// As [`Keys::add`].
+    pub fn add_secret(data: &Path, name: &str, value: &str, hosts: Vec<String>) -> Result<bool, KeysError> {
+        let secret = Kept::Secret { value: check(name, value)?.into(), hosts };
+        Self::change(data, |kept| Ok(kept.insert(format!("{SECRET}{name}"), secret).is_some()))
+    }
+
+    /// # Errors
+    /// As [`Keys::remove`].
+    pub fn remove_secret(data: &Path, name: &str) -> Result<(), KeysError> {
+        let none = || KeysError::NoSecret(name.into());
+        Self::change(data, |kept| kept.remove(&format!("{SECRET}{name}")).map(|_| ()).ok_or_else(none))
     }
 
     #[must_use]
@@ -205,6 +254,22 @@ mod tests {
         Keys::remove(&data, "p").unwrap();
         assert_eq!(Keys::load(&data).unwrap().names(), ["q"]);
         assert!(matches!(Keys::remove(&data, "p"), Err(KeysError::NoKey { .. })));
+    }
+
+    #[test]
+    fn secrets_for_tools_lie_beside_the_keys_and_are_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let hosts = vec!["api.example.com".to_owned()];
+        Keys::add(dir.path(), "github", "sk-1").unwrap();
+        assert_eq!(Keys::add_secret(dir.path(), "github", "tok-1\n", hosts.clone()), Ok(false));
+        let keys = Keys::load(dir.path()).unwrap();
+        assert_eq!((keys.names(), keys.key("github")), (vec!["github"], Some("sk-1")));
+        assert_eq!(keys.secret("github"), Some(("tok-1", hosts.as_slice())));
+        assert_eq!(keys.key("secret:github"), None);
+        assert_eq!(keys.secrets().collect::<Vec<_>>(), [("github", hosts.as_slice())]);
+        Keys::remove_secret(dir.path(), "github").unwrap();
+        assert_eq!(Keys::remove_secret(dir.path(), "github"), Err(KeysError::NoSecret("github".into())));
+        assert_eq!(Keys::load(dir.path()).unwrap().names(), ["github"]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub mod providers;
 mod read;
 pub mod resolve;
 pub mod rules;
+pub mod secrets;
 mod storage;
 pub mod trust;
 
@@ -256,14 +257,6 @@ impl Config {
             self.layers.iter().cloned().partition(|l| l.reach == Reach::Full);
         let said = user.into_iter().chain([agent]).chain(narrow).chain([flags]).filter(|l| !l.rules.is_empty());
         Policy { layers: std::iter::once(defaults).chain(said).collect() }
-    }
-
-    /// What is said and has no effect in this version.
-    #[must_use]
-    pub fn not_yet(&self) -> Vec<&'static str> {
-        let told = |is: bool, what| is.then_some(what);
-        let secrets = "[secrets] has no effect yet: it is for tools with network access";
-        told(!self.secrets.is_empty(), secrets).into_iter().collect()
     }
 
     /// The rules of files and flags, for `config show`.

@@ -96,11 +96,3 @@ fn no_files_no_notices() {
     let config = Config::merge(FileConfig::default(), None, Variables::default(), Overrides::default());
     assert_eq!((config.files.len(), config.notices.len(), config.rules().count()), (0, 0, 0));
 }
-
-#[test]
-fn what_has_no_effect_is_known() {
-    let text = "small_model = \"a/b\"\n[secrets.x]\nenv = \"X\"\nhosts = []";
-    let config = |text| merge(text, "", Variables::default(), Overrides::default());
-    assert_eq!(config(text).not_yet().len(), 1);
-    assert!(config("model = \"a/b\"").not_yet().is_empty());
-}

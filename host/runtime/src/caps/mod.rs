@@ -4,16 +4,19 @@
 
 pub(crate) mod config;
 pub mod fs;
+pub mod http;
 pub mod process;
 pub mod scan;
+pub mod secrets;
 
 use model::fault::FailureKind;
 use model::flow::Label;
 use model::grant::{CallGrant, Coverage};
 use model::journal::Journal;
-use model::permission::{Act, Action, Actor, Denial, Gate};
+use model::permission::{Act, Action, Actor, Denial, Gate, Rule};
+use model::target::Target;
 use model::tool::ToolFailure;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -181,6 +184,23 @@ impl Funnel {
         self.permit(Act::Shell { line: line.into(), cwd: cwd.into() }, Value::Null).await
     }
 
+    /// May this request be sent?
+    ///
+    /// # Errors
+    /// [`Refused`], with the reason kept.
+    pub async fn request(&self, method: &str, target: &Target) -> Result<(), Refused> {
+        if self.grant.covers_request(method, target) {
+            return Ok(());
+        }
+        self.permit(request(method, target), json!({ "method": method })).await
+    }
+
+    /// The rule that allows this request, where one does.
+    #[must_use]
+    pub fn rule_for(&self, method: &str, target: &Target) -> Option<Rule> {
+        self.gate.allowed_by(&self.actor, &request(method, target))
+    }
+
     /// Puts an act to the gate. The time that a person takes does not count against the call's deadline.
     ///
     /// # Errors
@@ -230,6 +250,10 @@ impl Funnel {
     pub fn names(&self, real: &Path) -> bool {
         self.grant.covers_read(real) == Coverage::Named
     }
+}
+
+fn request(method: &str, target: &Target) -> Act {
+    Act::Request { method: method.to_owned(), url: target.to_string() }
 }
 
 /// What the host keeps for itself: its config, its ledger, its keys, and what the kernel tells of processes (their environment holds

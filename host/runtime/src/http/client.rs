@@ -2,6 +2,8 @@
 
 use super::because;
 use crate::destination::{Destination, Scheme};
+use model::target::Target;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Addresses that one download may lead over.
@@ -56,6 +58,33 @@ pub fn fetcher(local: bool, options: &HttpOptions) -> Result<reqwest::Client, St
     };
     built.build().map_err(|e| because(&e))
 }
+
+/// A client for one request to one place, which it reaches at these addresses and no others: neither names nor proxies nor earlier
+/// connections lead it elsewhere. It follows nothing, keeps nothing and unpacks nothing.
+///
+/// # Errors
+/// When the roots of trust cannot be loaded.
+pub fn pinned(to: &Target, addresses: &[SocketAddr], options: &HttpOptions) -> Result<reqwest::Client, String> {
+    let builder = match to.scheme {
+        model::target::Scheme::Http => builder(options).tls_certs_only([]),
+        model::target::Scheme::Https => builder(options).https_only(true).tls_certs_merge(roots(options)?),
+    };
+    let built = builder
+        .no_proxy()
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .referer(false)
+        .pool_max_idle_per_host(0)
+        .http1_max_headers(HEADERS)
+        .http2_max_header_list_size(HEADER_BYTES)
+        .resolve_to_addrs(&to.host, addresses);
+    built.build().map_err(|e| because(&e))
+}
+
+/// Header fields of one answer to a component, and their bytes.
+const HEADERS: usize = 128;
+const HEADER_BYTES: u32 = 64 << 10;
 
 fn roots(options: &HttpOptions) -> Result<Vec<reqwest::Certificate>, String> {
     let Some(pem) = &options.ca else { return Ok(Vec::new()) };

@@ -73,8 +73,7 @@ fn told(denial: Denial) -> wit::ask::Denial {
 
 impl wit::secrets::Host for CallState {
     fn is_set(&mut self, name: String) -> Trappable<bool> {
-        let granted = self.grant.secrets.allow.contains(&name);
-        Ok(granted && std::env::var_os(&name).is_some_and(|v| !v.is_empty()))
+        Ok(self.network.has_secret(&name))
     }
 }
 

@@ -8,6 +8,7 @@ mod guests;
 mod hooks;
 mod line;
 mod loading;
+mod network;
 mod points;
 mod providers;
 mod server;

@@ -6,6 +6,7 @@ use model::id::{CallId, MessageId, SessionId};
 use model::journal::{Entry, EntryId, Image, Journal, JournalError, Seen};
 use model::permission::{Act, Action, Actor, Denial, Gate, Rule};
 use model::tool::{Progress, ProgressSink, ToolCall, ToolFailure, ToolOutput, Tools};
+use runtime::caps::http::Means;
 use runtime::{Bundled, Learnt, Runtime, RuntimeOptions};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -34,6 +35,7 @@ impl ProgressSink for Reports {
 pub fn options(home: &Path, bundled: Vec<Bundled>) -> RuntimeOptions {
     RuntimeOptions {
         private: vec![],
+        network: Means::default(),
         cache_dir: home.join("cache"),
         data_dir: home.join("data"),
         bundled,

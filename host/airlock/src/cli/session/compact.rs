@@ -46,7 +46,7 @@ pub async fn main(args: &CompactArgs) -> Result<(), Report> {
     let session = super::ledger().await?.session(&id).await?;
     let flags = Overrides { model_name: args.model.clone(), ..Overrides::default() };
     let ground = Ground::find(Some(&session.directory), &Permits::default(), flags)?;
-    let rooms = wire::open(&ground.paths, false).ready().await?;
+    let rooms = wire::open(&ground, false).ready().await?;
     run::whole(&session, &rooms).await?;
     let (job, provider, minds) = job(&ground, &rooms, session, args.model.is_some()).await?;
     let (heard, model) = (Arc::new(Heard::default()), job.session.model.to_string());

@@ -1,0 +1,61 @@
+//! Secrets of tools: declared under `[secrets.NAME]` with their hosts, or kept with `airlock secret set`. The config comes first.
+
+use super::Config;
+use super::file::{KeySource, SecretEntry};
+use super::keys::Keys;
+use super::resolve::{fetch_key, is_there};
+use model::grant::Requests;
+use runtime::Secret;
+use runtime::caps::secrets::{SecretSource, ToolSecret};
+use std::collections::BTreeSet;
+
+/// Where the secrets of a run lie.
+pub struct Declared {
+    entries: Vec<(String, SecretEntry)>,
+    keys: Keys,
+}
+
+impl Declared {
+    #[must_use]
+    pub fn new(config: &Config, keys: &Keys) -> Self {
+        let entries = config.secrets.iter().map(|(n, s)| (n.clone(), s.clone())).collect();
+        Self { entries, keys: keys.clone() }
+    }
+
+    /// Each secret with its source, its hosts, and whether it has a value.
+    #[must_use]
+    pub fn list(&self) -> Vec<(String, Origin, Vec<String>, bool)> {
+        let declared = self
+            .entries
+            .iter()
+            .map(|(name, e)| (name.clone(), Origin::Config(e.source.clone()), e.hosts.clone(), is_there(&e.source)));
+        let is_new = |name: &str| !self.entries.iter().any(|(n, _)| n == name);
+        let kept = self.keys.secrets().filter(|(name, _)| is_new(name));
+        declared.chain(kept.map(|(name, hosts)| (name.to_owned(), Origin::Kept, hosts.to_vec(), true))).collect()
+    }
+}
+
+/// Where a secret was declared.
+pub enum Origin {
+    Config(KeySource),
+    Kept,
+}
+
+impl SecretSource for Declared {
+    fn names(&self) -> Vec<String> {
+        let names = self.entries.iter().map(|(n, _)| n.as_str()).chain(self.keys.secrets().map(|(n, _)| n));
+        names.collect::<BTreeSet<_>>().into_iter().map(str::to_owned).collect()
+    }
+
+    fn find(&self, name: &str) -> Option<ToolSecret> {
+        let (value, hosts) = match self.entries.iter().find(|(n, _)| n == name) {
+            Some((_, entry)) => (fetch_key(name, &entry.source).ok()?, entry.hosts.as_slice()),
+            None => {
+                let (value, hosts) = self.keys.secret(name)?;
+                (value.to_owned(), hosts)
+            }
+        };
+        let to = Requests::to(hosts).ok()?;
+        (!value.is_empty()).then(|| ToolSecret { value: Secret::new(value), to })
+    }
+}

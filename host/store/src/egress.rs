@@ -1,0 +1,40 @@
+//! What components sent over the network, one row a request.
+
+use crate::connection::Attempt;
+use crate::ledger::Ledger;
+use crate::query::to_json;
+use model::egress::Egress;
+use model::id::SessionId;
+use model::store::StoreError;
+use rusqlite::{Connection, Transaction, params};
+
+/// Notes a request, in place of what was noted under its id before.
+pub(crate) fn note(tx: &Transaction<'_>, record: &Egress) -> rusqlite::Result<usize> {
+    let sql = "INSERT INTO egress (id, session_id, data) VALUES (?1, ?2, ?3)
+               ON CONFLICT (id) DO UPDATE SET data = excluded.data";
+    tx.prepare_cached(sql)?.execute(params![record.id, record.session.as_str(), to_json(record)?])
+}
+
+impl Ledger {
+    /// The requests of a session and of all below it, in the order in which they were made.
+    ///
+    /// # Errors
+    /// As [`StoreError`] says.
+    pub async fn egress_of(&self, root: &SessionId) -> Result<Vec<Egress>, StoreError> {
+        let attempt = "read what was sent";
+        let root = root.clone();
+        let rows = self.read(attempt, move |db| rows(db, &root)).await?;
+        let broken = |e: serde_json::Error| Attempt { what: attempt, path: &self.path }.json(&e);
+        rows.iter().map(|row| serde_json::from_str(row).map_err(broken)).collect()
+    }
+}
+
+fn rows(db: &Connection, root: &SessionId) -> rusqlite::Result<Vec<String>> {
+    let sql = "WITH RECURSIVE family (id) AS (
+                 SELECT ?1 UNION SELECT session.id FROM session JOIN family ON session.parent_id = family.id)
+               SELECT data FROM egress WHERE session_id IN (SELECT id FROM family) ORDER BY seq";
+    db.prepare_cached(sql)?.query_map([root.as_str()], |r| r.get(0))?.collect()
+}
+
+#[cfg(test)]
+mod tests;

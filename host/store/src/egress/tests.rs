@@ -1,0 +1,62 @@
+use super::*;
+use model::budget::Tokens;
+use model::egress::Verdict;
+use model::id::CallId;
+use model::journal::Journal;
+use model::provider::ModelRef;
+use model::session::{Session, SessionTime};
+use model::store::{Change, Store};
+
+fn session(parent: Option<&Session>) -> Session {
+    Session {
+        id: SessionId::new(),
+        parent_id: parent.map(|p| p.id.clone()),
+        title: String::new(),
+        directory: "/w".into(),
+        worktree: "/w".into(),
+        agent: "build".into(),
+        model: ModelRef::parse("p/m").unwrap(),
+        version: "0".into(),
+        cost: 0.into(),
+        tokens: Tokens::default(),
+        time: SessionTime { created: 1, updated: 1 },
+    }
+}
+
+fn record(id: &str, of: &Session, received: u64) -> Egress {
+    Egress {
+        id: id.into(),
+        session: of.id.clone(),
+        call: CallId::given("c"),
+        tool: "webfetch".into(),
+        component: "d".into(),
+        time: 1,
+        method: "GET".into(),
+        host: "https://a.org".into(),
+        secrets: vec!["token".into()],
+        verdict: Verdict::Sent,
+        status: Some(200),
+        sent: 0,
+        received,
+    }
+}
+
+#[tokio::test]
+async fn a_family_has_its_requests_in_order_and_each_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(dir.path()).unwrap();
+    let parent = session(None);
+    let (child, other) = (session(Some(&parent)), session(None));
+    for s in [&parent, &child, &other] {
+        ledger.apply(vec![Change::Session(s.clone())]).await.unwrap();
+    }
+    for (id, of, received) in [("2", &parent, 0), ("1", &child, 3), ("3", &other, 5), ("2", &parent, 7)] {
+        ledger.egress(record(id, of, received)).await.unwrap();
+    }
+    let of = async |s: &Session| ledger.egress_of(&s.id).await.unwrap();
+    assert_eq!(of(&parent).await, [record("2", &parent, 7), record("1", &child, 3)]);
+    assert_eq!(of(&child).await, [record("1", &child, 3)]);
+    ledger.delete(&parent.id).await.unwrap();
+    assert_eq!((of(&parent).await, of(&child).await), (vec![], vec![]));
+    assert_eq!(of(&other).await.len(), 1);
+}
