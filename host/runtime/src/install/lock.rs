@@ -232,7 +232,12 @@ mod tests {
         for (name, digit) in [("b", '1'), ("a", '2'), ("b", '3')] {
             let pinned = pinned(name, digit);
             depot.keep(&pinned.blake3, b"abc").unwrap();
-            depot.change(|lock| Ok(lock.put(pinned.clone()))).unwrap();
+            depot
+                .change(|lock| {
+                    lock.put(pinned.clone());
+                    Ok(())
+                })
+                .unwrap();
         }
         let lock = depot.read().unwrap();
         assert_eq!(lock.plugins, [pinned("a", '2'), pinned("b", '3')]);
@@ -248,7 +253,12 @@ mod tests {
     fn a_lock_that_is_not_sound_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let depot = Depot::new(dir.path());
-        depot.change(|lock| Ok(lock.put(pinned("a", '1')))).unwrap();
+        depot
+            .change(|lock| {
+                lock.put(pinned("a", '1'));
+                Ok(())
+            })
+            .unwrap();
         let good = fs::read_to_string(depot.lock_file()).unwrap();
         let entry = good.split_once("[[plugin]]").unwrap().1;
         for (text, word) in [

@@ -12,6 +12,7 @@ fn session(parent: Option<&Session>) -> Session {
         id: SessionId::new(),
         parent_id: parent.map(|p| p.id.clone()),
         title: String::new(),
+        summary: None,
         directory: "/w".into(),
         worktree: "/w".into(),
         agent: "build".into(),

@@ -56,6 +56,7 @@ pub(super) async fn findings() -> Result<Vec<Finding>, Report> {
         bundled: ATTACKS.iter().map(bundled).collect(),
         on_compile: None,
         compiler: None,
+        network: runtime::caps::http::Means::default(),
         require_sandbox: false,
         private: vec![],
     };
