@@ -13,7 +13,9 @@ fn files(endings: &[&str]) -> Vec<PathBuf> {
     fn walk(dir: &Path, out: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(dir).expect("a readable folder").flatten() {
             let (path, name) = (entry.path(), entry.file_name());
-            if path.is_dir() && name != "target" && name != ".git" {
+            // Built things lie in a `target` beside a manifest; a module may be called so too.
+            let is_built = name == "target" && !dir.ends_with("src");
+            if path.is_dir() && !is_built && name != ".git" {
                 walk(&path, out);
             } else if path.is_file() {
                 out.push(path);

@@ -75,7 +75,7 @@ fn mistakes_of_usage_leave_with_two() {
     home.check(&["session", "fork", "ses_1"], 2, &["ses_1", "session list"]);
     home.check(&["session", "show", "nonsense"], 2, &["nonsense", "session list"]);
     home.check(&["session", "show", "ses_nonsense"], 2, &["ses_nonsense", "session list"]);
-    home.check(&["plugin", "add", "x"], 2, &["not there yet"]);
+    home.check(&["plugin", "add", "x"], 2, &["x", "cannot be read", "Name a component file"]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub fn code(
     raw: &Raw<'_>,
 ) -> Result<Component, RuntimeError> {
     let file = file_name(engine, kind, &raw.digest);
-    if let Some(component) = vault.and_then(|v| v.read(&file)).and_then(|artifact| revive(engine, &artifact)) {
+    if let Some(component) = vault.and_then(|v| v.read(&file)).and_then(|artifact| revive(engine, &artifact).ok()) {
         return Ok(component);
     }
     let failed = |why: String| RuntimeError::Compile { name: raw.name.into(), why };
@@ -60,10 +60,12 @@ pub fn code(
         Some(compiler) => child::compile(compiler, kind, raw)?,
         None => engine.precompile_component(raw.bytes).map_err(|e| failed(format!("{e:#}")))?,
     };
+    // What is compiled may still ask for more than any component gets.
+    let component = revive(engine, &artifact).map_err(|e| failed(format!("{e:#}")))?;
     if let Some(vault) = vault {
         keep(vault, &file, &artifact);
     }
-    revive(engine, &artifact).ok_or_else(|| failed("the code that was made does not fit this program".into()))
+    Ok(component)
 }
 
 /// Whether the vault seems to hold the code; what it holds is checked when it is read.
@@ -78,14 +80,14 @@ fn keep(vault: &Vault, file: &str, artifact: &[u8]) {
 }
 
 #[expect(unsafe_code, reason = "compiled code cannot be checked, only authenticated")]
-fn revive(engine: &Engine, artifact: &[u8]) -> Option<Component> {
+fn revive(engine: &Engine, artifact: &[u8]) -> wasmtime::Result<Component> {
     // SAFETY: `deserialize` runs whatever code it is given, so the bytes must be what the compiler gave. Either it gave them just now,
     // in this process or to it, through a pipe that nobody else holds, in a child that is this same program. Or they come from
     // `Vault::read`, which verified a keyed hash over these very bytes in memory and over a name that binds the component's
     // content, the engine's kind and its compatibility hash. The key is 32 random bytes in a file that only this user can read,
     // as is the folder, so whoever could forge it could also run code as this user. Wasmtime checks version and settings again.
     let revived = unsafe { Component::deserialize(engine, artifact) };
-    revived.inspect_err(|error| tracing::debug!(%error, "compiled code does not fit; it is made anew")).ok()
+    revived.inspect_err(|error| tracing::debug!(%error, "compiled code does not fit"))
 }
 
 /// Binds all that the code depends on. Wasmtime's version is part of the compatibility hash.

@@ -271,7 +271,7 @@ async fn a_result_that_floods() {
     let some = returning(
         "string",
         r#"(memory (export "m") 40) (func (export "f") (result i32)
-            (i32.store (i32.const 12) (i32.const 2000000)) (i32.const 8))"#,
+            (i32.store (i32.const 8) (i32.const 16)) (i32.store (i32.const 12) (i32.const 2000000)) (i32.const 8))"#,
     );
     ends("two million bytes", some, &[Limit], "`output` under `[limits]`").await;
 }

@@ -19,7 +19,7 @@ fn reply(reason: FinishReason, mut events: Vec<StreamEvent>) -> Reply {
 #[tokio::test(start_paused = true)]
 async fn a_text_ends_the_turn_whatever_the_reason() {
     use FinishReason as F;
-    for reason in [F::Stop, F::Length, F::ToolCalls, F::Pause, F::Unknown] {
+    for reason in [F::Stop, F::Length, F::ToolCalls, F::Unknown] {
         let left = stage(vec![reply(reason, said("hi"))]).run().await;
         assert_eq!(
             (left.outcome.ending, left.outcome.finish, left.outcome.text.as_str()),
