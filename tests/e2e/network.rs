@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::sync_channel;
 use support::home::{finish, model_config};
+use support::http2::Http2;
 use support::reply::End;
 use support::{Home, ModelServer, Reply, tls};
 
@@ -20,6 +21,28 @@ fn a_server_with_a_certificate_of_the_house_is_trusted_once_its_root_is_named() 
     std::fs::write(&root, tls::ROOT).expect("the root");
     home.config(&format!("{}\n[http]\nca_file = {:?}\n", model_config(&address), root.display().to_string()));
     assert_eq!(home.run(&["Hello"]).exits(0).result()["text"], "Hello over TLS.");
+}
+
+/// Both steps of a run go over one connection.
+#[test]
+fn a_server_that_speaks_http_2_alone_is_spoken_to() {
+    let call =
+        r#"{"index":0,"id":"c1","type":"function","function":{"name":"glob","arguments":"{\"pattern\":\"*\"}"}}"#;
+    let calls = format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{call}]}}}}]}}\n\ndata: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+    );
+    let says = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello over HTTP/2.\"}}]}\n\n\
+                data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let server = Http2::start(&[&calls, says]);
+    let home = Home::new();
+    let root = home.config_dir().join("root.pem");
+    std::fs::write(&root, tls::ROOT).expect("the root");
+    let base = model_config(&server.base_url);
+    home.config(&format!("{base}\n[http]\nca_file = {:?}\n", root.display().to_string()));
+    let run = home.run(&["Hello"]).exits(0);
+    assert_eq!(run.result()["text"], "Hello over HTTP/2.");
+    assert_eq!(run.of("tool_use").len(), 1);
+    assert_eq!(server.connections(), 1);
 }
 
 #[test]

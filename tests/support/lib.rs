@@ -3,6 +3,7 @@
 
 pub mod cases;
 pub mod home;
+pub mod http2;
 pub mod law;
 pub mod model_server;
 pub mod reply;

@@ -26,7 +26,7 @@ pub fn in_front_of(plain: &str) -> String {
     address
 }
 
-fn config() -> ServerConfig {
+pub(crate) fn config() -> ServerConfig {
     let chain = vec![CertificateDer::from(&include_bytes!("tls/server.der")[..])];
     let key = PrivateKeyDer::try_from(&include_bytes!("tls/server.key.der")[..]).expect("a key");
     ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
