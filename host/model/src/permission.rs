@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 /// Permissions that the host itself asks for; every tool's own name is one besides. A rule for any other name would never match.
-pub const OF_THE_HOST: [&str; 15] = [
+pub const OF_THE_HOST: [&str; 16] = [
     "read",
     "edit",
     "bash",
@@ -38,7 +38,11 @@ pub const OF_THE_HOST: [&str; 15] = [
     "plan_exit",
     "checkpoint",
     "rewind",
+    "tail",
 ];
+
+/// What a call that takes the place of another is allowed under; the pattern is its tool.
+pub const TAIL: &str = "tail";
 
 /// What requests of components are asked under.
 pub const NET: &str = "net";

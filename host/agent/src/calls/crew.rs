@@ -6,6 +6,7 @@ use super::doom::Watch;
 use super::progress::{Board, Pen};
 use super::scopes::Footprint;
 use super::stage::{Outcome, Prepared, Refused, Settled, broken, carry_out, prepare, refuse};
+use super::tail::{self, Tail};
 use super::twins::{Call, twin_of};
 use crate::loop_guard::{CallMark, Circle};
 use crate::nearby::Surroundings;
@@ -14,9 +15,9 @@ use crate::run::Clock;
 use crate::toolset::Toolset;
 use model::fault::FailureKind;
 use model::hook::{CallContext, Hooks};
-use model::id::{MessageId, PartId};
+use model::id::{CallId, MessageId, PartId};
 use model::message::FinishReason;
-use model::permission::{Actor, Gate};
+use model::permission::{Action, Actor, Gate};
 use model::provider::ModelCall;
 use model::session::Session;
 use model::store::Store;
@@ -82,6 +83,8 @@ pub(crate) struct Crew {
     slots: Vec<Slot>,
     tasks: JoinSet<Report>,
     owners: HashMap<Id, usize>,
+    /// Calls that take the place of calls that have ended.
+    tails: Vec<(usize, Tail)>,
     board: Arc<Board>,
     last_word: Option<Instant>,
     cancel: CancellationToken,
@@ -101,6 +104,11 @@ struct Slot {
     is_repeatable: bool,
     /// What came of it, for those that are the same.
     result: Option<Settled>,
+    id: CallId,
+    /// The tool that is called now.
+    tool: String,
+    /// The tools whose results named the call that is now made in its place.
+    behind: Vec<String>,
 }
 
 impl Slot {
@@ -148,6 +156,7 @@ impl Crew {
             slots: vec![],
             tasks: JoinSet::new(),
             owners: HashMap::new(),
+            tails: vec![],
             board: Arc::default(),
             last_word: None,
             cancel,
@@ -167,6 +176,9 @@ impl Crew {
             mark: None,
             is_repeatable: false,
             result: None,
+            id: call.id.clone(),
+            tool: call.name.clone(),
+            behind: vec![],
         });
         if blank && self.ended.is_none() {
             self.slots[slot].phase = Phase::Held(call);
@@ -334,8 +346,33 @@ impl Crew {
         true
     }
 
+    /// The call that takes the place of one that ended so, where it may.
+    fn tail_of(&self, slot: usize, result: &Settled) -> Option<Tail> {
+        let this = &self.slots[slot];
+        let tail = tail::wanted(result)?;
+        let call = ModelCall { id: this.id.clone(), name: tail.tool.clone(), input: String::new(), opaque: None };
+        let allowed = || self.bench.gate.decide(&self.bench.actor(&call, &tail.tool), &tail.act()) == Action::Allow;
+        (this.behind.len() < tail::MOST && !self.cancel.is_cancelled() && allowed()).then_some(tail)
+    }
+
+    /// It is prepared like any other. What has started beside it is not waited for: it came after the call that asked for it.
+    async fn follow(&mut self) {
+        for (slot, Tail { tool, input }) in std::mem::take(&mut self.tails) {
+            let id = self.slots[slot].id.clone();
+            self.prepare(slot, ModelCall { id, name: tool, input: input.to_string(), opaque: None }).await;
+        }
+    }
+
     /// Ends a call, and those that have its result.
-    fn settle(&mut self, slot: usize, result: Settled, settled: &mut Vec<(PartId, Settled)>) {
+    fn settle(&mut self, slot: usize, mut result: Settled, settled: &mut Vec<(PartId, Settled)>) {
+        if let Some(tail) = self.tail_of(slot, &result) {
+            let this = &mut self.slots[slot];
+            this.behind.push(std::mem::replace(&mut this.tool, tail.tool.clone()));
+            (this.phase, this.footprint, this.is_repeatable) = (Phase::Preparing, Footprint::Everything, false);
+            self.tails.push((slot, tail));
+            return;
+        }
+        tail::note(&mut result, &self.slots[slot].behind);
         self.slots[slot].phase = Phase::Settled;
         let is_mine = |s: &Slot| matches!(s.phase, Phase::Shared(twin) if twin == slot);
         let sharers: Vec<usize> = (slot + 1..self.slots.len()).filter(|i| is_mine(&self.slots[*i])).collect();
@@ -368,6 +405,7 @@ impl Crew {
         while let Some(joined) = self.tasks.try_join_next_with_id() {
             self.take(joined, &mut settled);
         }
+        self.follow().await;
         Happened::Settled(settled)
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod output;
 mod progress;
 mod scopes;
 mod stage;
+mod tail;
 mod twins;
 
 pub(crate) use crew::{Bench, Crew, Happened};

@@ -24,6 +24,7 @@ pub fn default_rules() -> Layer {
         rule("checkpoint", "*", Action::Allow),
         // Only a rule of the person's own, or of an agent of theirs, opens it.
         rule("rewind", "*", Action::Deny),
+        rule("tail", "*", Action::Deny),
     ];
     Layer { origin: "defaults".to_owned(), reach: Reach::Full, rules }
 }

@@ -67,7 +67,7 @@ impl Gate for FakeGate {
 }
 
 /// Hooks that say what they see: `(redacted)` for `secret` in texts, refuse the input `{"evil": …}`, replace `{"swap": p}` by
-/// `{"path": p}`, and mark results, but for those of `{"endless": …}`, with which they never come to an end.
+/// `{"path": p}`, send `{"tail": …}` on, and mark results, but for those of `{"endless": …}`, with which they never come to an end.
 struct FakeHooks;
 
 #[async_trait]
@@ -88,6 +88,7 @@ impl Hooks for FakeHooks {
         if input.get("endless").is_some() {
             std::future::pending::<()>().await;
         }
+        result.metadata.extend(input.get("tail").map(|tail| ("tail".to_owned(), tail.clone())));
         result.text = result.text.replace("did", "hooked");
         result
     }

@@ -45,3 +45,12 @@ async fn always_is_for_the_host_and_the_hint_for_the_url() {
         Some("https://a.org/*")
     );
 }
+
+/// A component does not call another's tool unless somebody said so.
+#[tokio::test]
+async fn a_tail_is_for_a_rule_to_allow() {
+    let tail = Act::Other { permission: "tail".into(), patterns: vec!["read".into()], always: vec![] };
+    assert_eq!(world(&[], &[]).decide(&tail), Action::Deny);
+    let w = world(&[("tail", "read", Action::Allow)], &[]);
+    assert_eq!(w.decide(&tail), Action::Allow);
+}

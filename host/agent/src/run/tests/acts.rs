@@ -8,6 +8,7 @@ use model::permission::{Act, Action, Denial, Rule};
 use model::provider::{FailureKind, StreamEvent};
 use model::store::Change;
 use model::tool_state::ToolState;
+use serde_json::json;
 use std::sync::Arc;
 
 /// Runs one step of calls and returns what ran, in order.
@@ -276,4 +277,32 @@ async fn the_same_call_twice_runs_once() {
             .run()
             .await;
     assert_eq!(left.tools.seen().len(), 4, "what acts runs as often as it is called");
+}
+
+/// Its result takes the place of the first one's, whatever order the calls are made in; a later call that conflicts waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_call_may_end_in_another() {
+    let first = r#"{"path":"a","tail":{"tool":"write","input":{"path":"b","ms":10}}}"#;
+    let left =
+        stage(vec![calls(&[("1", "read", first), ("2", "read", r#"{"path":"b"}"#)]), answers("done")]).run().await;
+    left.assert_closed();
+    assert_eq!(left.results(), ["hooked write", "hooked read"]);
+    let seen = left.tools.seen();
+    assert_eq!(seen.iter().filter(|s| s.ends_with("write:b")).count(), 2, "{seen:?}");
+}
+
+/// A chain has an end, and one that names what is not there is a failed call.
+#[tokio::test(start_paused = true)]
+async fn tails_are_bounded() {
+    let mut input = json!({"path": "end"});
+    for _ in 0..20 {
+        input = json!({"path": "a", "tail": {"tool": "read", "input": input}});
+    }
+    let left = stage(vec![calls(&[("1", "read", &input.to_string())]), answers("done")]).run().await;
+    left.assert_closed();
+    assert_eq!(left.tools.calls().len(), 9);
+    let left =
+        stage(vec![calls(&[("1", "read", r#"{"path":"a","tail":{"tool":"gone"}}"#)]), answers("done")]).run().await;
+    left.assert_closed();
+    assert!(left.results()[0].contains("gone"), "{:?}", left.results());
 }
