@@ -83,6 +83,7 @@ fn nowhere(agent: String, directory: PathBuf, worktree: PathBuf, now: u64) -> Se
         id: SessionId::new(),
         parent_id: None,
         summary: None,
+        labels: model::flow::Labels::default(),
         title: String::new(),
         directory,
         worktree,

@@ -332,7 +332,7 @@ impl Gate for Gatekeeper {
         let needs = self.needs(actor, std::slice::from_ref(act));
         let policy = self.policy_of(&actor.session);
         let by_rules = needs.iter().map(|n| n.judge(&policy, &approvals).action).max().unwrap_or(Action::Allow);
-        self.flows(&actor.session, &needs).map_or(by_rules, |rule| by_rules.max(rule.action))
+        self.flows(&actor.session, &[], &needs).map_or(by_rules, |rule| by_rules.max(rule.action))
     }
 
     fn allowed_by(&self, actor: &Actor, act: &Act) -> Option<Rule> {
@@ -345,7 +345,7 @@ impl Gate for Gatekeeper {
 
     fn missing(&self, actor: &Actor, acts: &[Act]) -> Option<Vec<Rule>> {
         let needs = self.needs(actor, acts);
-        if self.flows(&actor.session, &needs).is_some() {
+        if self.flows(&actor.session, acts, &needs).is_some() {
             return None;
         }
         match self.judge(&actor.session, &self.state().approvals, &needs) {
@@ -374,7 +374,7 @@ impl Gate for Gatekeeper {
     ) -> Result<(), Denial> {
         let needs = self.needs(actor, acts);
         let verdict = self.judge(&actor.session, &self.state().approvals, &needs);
-        let rule = self.flows(&actor.session, &needs);
+        let rule = self.flows(&actor.session, acts, &needs);
         let metadata = flow::told(metadata, rule.as_ref());
         match flow::over(self.course(actor, &needs, verdict, cancel).await, rule) {
             Course::Pass => {}

@@ -230,6 +230,7 @@ impl Run<'_> {
         let turned = turn.take().await?;
         let spent = turn.spent;
         self.spent.add(&spent);
+        self.keep_labels();
         if bench.watch.pardoned() {
             self.pardons += 1;
             self.pardoned = self.bus.transcript().last_call().cloned();

@@ -41,6 +41,7 @@ pub(crate) fn session() -> Session {
         id: SessionId::new(),
         parent_id: None,
         summary: None,
+        labels: model::flow::Labels::default(),
         title: String::new(),
         directory: "/w".into(),
         worktree: "/w".into(),

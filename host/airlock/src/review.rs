@@ -145,6 +145,7 @@ impl Desk<'_> {
             id: SessionId::new(),
             parent_id: Some(job.session.id.clone()),
             summary: None,
+            labels: model::flow::Labels::default(),
             title: "Review".into(),
             agent: "review".into(),
             ..job.session.clone()

@@ -72,11 +72,25 @@ impl Rule {
     /// Whether the rule speaks of this permission and pattern.
     #[must_use]
     pub fn matches(&self, permission: &str, pattern: &str) -> bool {
-        let fits = wildcard::matches(&self.permission, permission) && wildcard::matches(&self.pattern, pattern);
+        if !wildcard::matches(&self.permission, permission) {
+            return false;
+        }
+        let fits = wildcard::matches(&self.pattern, pattern);
         // A rule that denies may mean more than it says, one that allows may not.
-        let is_loose = self.action == Action::Allow && permission == NET;
-        fits && (!is_loose || reaches(&self.pattern, pattern))
+        match (permission, self.action) {
+            (NET, Action::Allow) => fits && reaches(&self.pattern, pattern),
+            (NET, Action::Ask | Action::Deny) => fits || may_mean(&self.pattern, pattern),
+            _ => fits,
+        }
     }
+}
+
+/// Whether a pattern could be meant for this URL: a host alone, an origin without a path, capitals, a port that goes without saying.
+fn may_mean(pattern: &str, url: &str) -> bool {
+    let Ok(target) = Target::parse(url.strip_suffix('*').unwrap_or(url)) else { return false };
+    let pattern = pattern.to_ascii_lowercase();
+    let schemes: &[&str] = if pattern.contains("://") { &[""] } else { &["http://", "https://"] };
+    schemes.iter().any(|scheme| ["", "/*"].iter().any(|path| target.fits(&format!("{scheme}{pattern}{path}"))))
 }
 
 /// Whether a pattern of hosts means this URL; a host with everything on it is written `https://host/*`.
@@ -388,6 +402,19 @@ mod tests {
             for (action, want) in [(Action::Allow, allows), (Action::Deny, denies)] {
                 assert_eq!(Rule::new("net", pattern, action).matches("net", url), want, "{action:?} {pattern} {url}");
             }
+        }
+    }
+
+    #[test]
+    fn a_rule_that_denies_means_what_it_could_mean() {
+        for pattern in
+            ["evil.org", "https://evil.org", "https://evil.org:443/*", "https://EVIL.org/*", "evil.org/*", "*.org"]
+        {
+            let rule = Rule::new("net", pattern, Action::Deny);
+            assert!(rule.matches("net", "https://evil.org/x"), "{pattern}");
+            assert!(rule.matches("net", "https://evil.org/*"), "{pattern}: the whole host");
+            assert!(!rule.matches("net", "https://good.com/evil"), "{pattern}");
+            assert!(!Rule::new("net", pattern, Action::Allow).matches("net", "https://good.com/x"), "{pattern}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The session record (agent-core, section 1.7).
 
 use crate::budget::Tokens;
+use crate::flow::Labels;
 use crate::id::SessionId;
 use crate::provider::ModelRef;
 use rust_decimal::Decimal;
@@ -16,6 +17,9 @@ pub struct Session {
     /// What it was about up to its newest run but one, in a few sentences; where a small model writes them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub summary: Option<String>,
+    /// Where all comes from that its family has read: no rewind and no undo takes it back.
+    #[serde(skip_serializing_if = "Labels::is_empty", default)]
+    pub labels: Labels,
     /// Where the run was started.
     pub directory: PathBuf,
     /// Root of the repository, else `directory`: what counts as inside.

@@ -72,8 +72,8 @@ impl Runtime {
         let RuntimeOptions { cache_dir, data_dir, require_sandbox, mut private, network, .. } = options;
         let network = Arc::new(network);
         private.extend([cache_dir, data_dir.clone()]);
-        // Acts are judged on real paths. A folder that is not there yet holds nothing to hide.
-        let folders = private.iter().filter_map(|f| f.canonicalize().ok()).collect();
+        // Acts are judged on real paths. What is not there yet is kept too: nobody is to put a config there.
+        let folders = private.iter().filter_map(|f| real_to_be(f)).collect();
         let readable = data_dir.canonicalize().ok().map(|d| d.join("outputs"));
         let private = Arc::new(Private { folders, readable });
         let shelf = Shelf::new(EngineKind::Codec.resting().into());
@@ -276,6 +276,14 @@ impl Runtime {
         let plugin = Plugin::remembered(&self.loader, &source);
         plugin.map_or_else(|| Plugin::learn(&self.loader, source), Ok).map(Arc::new)
     }
+}
+
+/// The real path of a folder, or the one that it will have.
+fn real_to_be(folder: &Path) -> Option<PathBuf> {
+    folder.ancestors().find_map(|above| {
+        let real = above.canonicalize().ok()?;
+        Some(real.join(folder.strip_prefix(above).ok()?))
+    })
 }
 
 /// As what a component is named.

@@ -4,7 +4,7 @@
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::PngEncoder;
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageReader, Limits};
+use image::{ExtendedColorType, ImageEncoder, ImageReader, Limits, RgbaImage};
 use std::io::Cursor;
 
 /// Pixels of a side.
@@ -36,7 +36,7 @@ pub fn fit(mime: &str, data: &[u8]) -> Result<Fitted, String> {
         return Ok(Fitted { mime: mime.to_owned(), data: data.to_vec() });
     }
     let image = reader(data)?.decode().map_err(|e| format!("it is no image that can be read ({e})"))?;
-    shrink(&image).ok_or_else(|| "it cannot be made small enough".into())
+    shrink(image.into_rgba8()).ok_or_else(|| "it cannot be made small enough".into())
 }
 
 fn reader(data: &[u8]) -> Result<ImageReader<Cursor<&[u8]>>, String> {
@@ -54,10 +54,11 @@ fn base64(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }
 
-/// First to the allowed sides, then smaller and smaller; each size without loss before with it.
-fn shrink(image: &DynamicImage) -> Option<Fitted> {
-    let larger = image.width() > MAX_SIDE || image.height() > MAX_SIDE;
-    let mut current = if larger { image.resize(MAX_SIDE, MAX_SIDE, FilterType::Triangle) } else { image.clone() };
+/// First to the allowed sides, then smaller and smaller; each size without loss before with it. All of it in one form of pixels: code
+/// for each of a dozen forms would be most of this component.
+fn shrink(image: RgbaImage) -> Option<Fitted> {
+    let (width, height) = within(image.dimensions());
+    let mut current = if (width, height) == image.dimensions() { image } else { resized(&image, width, height) };
     for _ in 0..SHRINKS {
         if let Some(fitted) = encode(&current) {
             return Some(fitted);
@@ -67,20 +68,37 @@ fn shrink(image: &DynamicImage) -> Option<Fitted> {
         if width == 0 || height == 0 {
             return None;
         }
-        current = current.resize_exact(width, height, FilterType::Triangle);
+        current = resized(&current, width, height);
     }
     None
 }
 
-fn encode(image: &DynamicImage) -> Option<Fitted> {
+/// The sides that are allowed, in the same proportion.
+fn within((width, height): (u32, u32)) -> (u32, u32) {
+    let longer = width.max(height).max(MAX_SIDE);
+    let side = |side: u32| ((f64::from(side) * f64::from(MAX_SIDE) / f64::from(longer)).round() as u32).max(1);
+    (side(width), side(height))
+}
+
+fn resized(image: &RgbaImage, width: u32, height: u32) -> RgbaImage {
+    image::imageops::resize(image, width, height, FilterType::Triangle)
+}
+
+fn encode(image: &RgbaImage) -> Option<Fitted> {
+    let (width, height) = image.dimensions();
+    let rgb: Vec<u8> = image.pixels().flat_map(|p| [p.0[0], p.0[1], p.0[2]]).collect();
+    let is_opaque = image.pixels().all(|p| p.0[3] == u8::MAX);
+    let (pixels, colour) =
+        if is_opaque { (&rgb, ExtendedColorType::Rgb8) } else { (image.as_raw(), ExtendedColorType::Rgba8) };
     let mut data = Vec::new();
-    if image.write_with_encoder(PngEncoder::new(&mut data)).is_ok() && base64(data.len()) <= MAX_BASE64 {
+    let encoded = PngEncoder::new(&mut data).write_image(pixels, width, height, colour);
+    if encoded.is_ok() && base64(data.len()) <= MAX_BASE64 {
         return Some(Fitted { mime: "image/png".into(), data });
     }
-    let opaque = DynamicImage::ImageRgb8(image.to_rgb8());
     QUALITIES.iter().find_map(|quality| {
         let mut data = Vec::new();
-        let encoded = opaque.write_with_encoder(JpegEncoder::new_with_quality(&mut data, *quality));
+        let encoder = JpegEncoder::new_with_quality(&mut data, *quality);
+        let encoded = encoder.write_image(&rgb, width, height, ExtendedColorType::Rgb8);
         (encoded.is_ok() && base64(data.len()) <= MAX_BASE64).then_some(Fitted { mime: "image/jpeg".into(), data })
     })
 }

@@ -28,9 +28,11 @@ impl Gatekeeper {
         known.entry(root).or_default().join(labels);
     }
 
-    /// The strictest flow rule against acts that need this.
-    pub(super) fn flows(&self, session: &SessionId, needs: &[Need]) -> Option<FlowRule> {
-        let labels = self.labels_of(session);
+    /// The strictest flow rule against acts that need this, with what they read themselves: a call that reads a secret and sends
+    /// is one call.
+    pub(super) fn flows(&self, session: &SessionId, acts: &[Act], needs: &[Need]) -> Option<FlowRule> {
+        let mut labels = self.labels_of(session);
+        labels.join(&acts.iter().filter(|a| !matches!(a, Act::Request { .. })).filter_map(label_of).collect());
         let of_need = |n: &Need| self.flow.judge(&labels, &n.permission).cloned();
         needs.iter().filter_map(of_need).max_by_key(|rule| rule.action)
     }

@@ -70,6 +70,14 @@ impl Run<'_> {
         }
     }
 
+    /// What the family has read of by now belongs to the session's record: what was said may be taken back, what was read may not.
+    pub(super) fn keep_labels(&mut self) {
+        let labels = self.ports.gate.labels(&self.bus.session().id);
+        if labels != self.bus.session().labels {
+            self.bus.edit_session(|s| s.labels = labels);
+        }
+    }
+
     /// Another agent leads from here on. The prefix of the requests stays as it is: what the new one has to know is a message.
     pub(super) async fn hand_over(&mut self, name: &str) {
         let roster = self.roster.clone();

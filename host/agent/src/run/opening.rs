@@ -40,6 +40,7 @@ impl<'a> Run<'a> {
         let stopper = Stopper::new(cancel, limits.wall);
         let answers = AnswerCheck::new(options.schema.as_ref(), options.schema_retries)?;
         let history = if is_new { vec![] } else { ports.store.history(&session.id).await? };
+        ports.gate.taint(&session.id, &session.labels);
         ports.gate.taint(&session.id, &crate::calls::flow::of_history(&history));
         let hooks = ports.hooks.as_ref();
         let surroundings =

@@ -77,6 +77,7 @@ impl Parent {
             id: SessionId::new(),
             parent_id: Some(self.session.id.clone()),
             summary: None,
+            labels: model::flow::Labels::default(),
             title: format!("{title} (@{} subagent)", agent.name),
             agent: agent.name.clone(),
             cost: Decimal::ZERO,

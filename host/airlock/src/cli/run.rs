@@ -310,6 +310,7 @@ fn session(args: &RunArgs, ground: &Ground, old: Option<Session>, profile: &Prof
         id: SessionId::new(),
         parent_id: None,
         summary: None,
+        labels: model::flow::Labels::default(),
         title: String::new(),
         directory: PathBuf::new(),
         worktree: PathBuf::new(),

@@ -10,7 +10,7 @@ pub mod scan;
 pub mod secrets;
 
 use model::fault::FailureKind;
-use model::flow::Label;
+use model::flow::{Label, Labels, is_secret};
 use model::grant::{CallGrant, Coverage};
 use model::journal::Journal;
 use model::permission::{Act, Action, Actor, Denial, Gate, Rule};
@@ -32,6 +32,8 @@ pub struct Funnel {
     pub journal: Arc<dyn Journal>,
     pub cancel: CancellationToken,
     grant: CallGrant,
+    /// What its session had read of when the call began.
+    labels: Labels,
     private: Arc<Private>,
     /// Real paths that the component's grant leaves out.
     except: Vec<PathBuf>,
@@ -76,6 +78,7 @@ impl Funnel {
         cancel: CancellationToken,
     ) -> Self {
         Self {
+            labels: gate.labels(&actor.session),
             actor,
             journal,
             cancel,
@@ -121,11 +124,15 @@ impl Funnel {
         self.keep_private(real, false)?;
         let act = Act::Read { path: real.into() };
         match self.grant.covers_read(real) {
-            Coverage::Named => Ok(()),
-            Coverage::Below if self.gate.decide(&self.actor, &act) == Action::Allow => Ok(()),
-            Coverage::Below => Err(Refused),
-            Coverage::Outside => self.permit(act, Value::Null).await,
+            Coverage::Named => {}
+            Coverage::Below if self.gate.decide(&self.actor, &act) == Action::Allow => {}
+            Coverage::Below => return Err(Refused),
+            Coverage::Outside => self.permit(act, Value::Null).await?,
         }
+        if is_secret(real) {
+            self.taint(Label::Secret);
+        }
+        Ok(())
     }
 
     /// Whether the rules alone let this real path be known of (its size and times, where a link leads); nobody is asked. The
@@ -189,10 +196,17 @@ impl Funnel {
     /// # Errors
     /// [`Refused`], with the reason kept.
     pub async fn request(&self, method: &str, target: &Target) -> Result<(), Refused> {
-        if self.grant.covers_request(method, target) {
+        let act = request(method, target);
+        if self.grant.covers_request(method, target) && self.still_stands(&act) {
             return Ok(());
         }
-        self.permit(request(method, target), json!({ "method": method })).await
+        self.permit(act, json!({ "method": method })).await
+    }
+
+    /// Whether what was permitted before the call began covers this act: a whole host may hold a place that a rule denies, and what
+    /// was read since may have changed what may be sent.
+    fn still_stands(&self, act: &Act) -> bool {
+        self.gate.labels(&self.actor.session) == self.labels && self.gate.decide(&self.actor, act) != Action::Deny
     }
 
     /// The rule that allows this request, where one does.

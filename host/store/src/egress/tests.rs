@@ -13,6 +13,7 @@ fn session(parent: Option<&Session>) -> Session {
         parent_id: parent.map(|p| p.id.clone()),
         title: String::new(),
         summary: None,
+        labels: model::flow::Labels::default(),
         directory: "/w".into(),
         worktree: "/w".into(),
         agent: "build".into(),

@@ -12,6 +12,7 @@ pub(crate) fn session(directory: &str, updated: u64) -> Session {
         id: SessionId::new(),
         parent_id: None,
         summary: None,
+        labels: model::flow::Labels::default(),
         title: "t".into(),
         directory: directory.into(),
         worktree: directory.into(),

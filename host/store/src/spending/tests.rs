@@ -11,6 +11,7 @@ fn session(parent: Option<&Session>) -> Session {
         id: SessionId::new(),
         parent_id: parent.map(|p| p.id.clone()),
         summary: None,
+        labels: model::flow::Labels::default(),
         title: String::new(),
         directory: "/w".into(),
         worktree: "/w".into(),

@@ -74,3 +74,13 @@ async fn a_family_shares_its_labels() {
     w.gate.dismiss(&child.session);
     assert_eq!(w.decide(&request()), Action::Ask);
 }
+
+/// What one call reads and sends is judged together, before it begins.
+#[tokio::test]
+async fn a_call_that_reads_a_secret_and_sends_is_looked_at() {
+    let w = flowing(&[("secret -> net", Action::Deny)], &[]);
+    let acts = [Act::Read { path: "/w/.env".into() }, request()];
+    let denial = w.gate.permit(&w.actor, &acts, Value::Null, &w.cancel).await.unwrap_err();
+    assert!(matches!(denial, Denial::Flow(_)), "{denial}");
+    assert!(w.permit(request()).await.is_ok(), "nothing was read");
+}
