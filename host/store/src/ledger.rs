@@ -6,7 +6,7 @@ use crate::writer::Writer;
 use crate::{claims, inbox, outputs, query};
 use async_trait::async_trait;
 use model::id::{MessageId, PartId, SessionId};
-use model::message::{Part, WithParts};
+use model::message::{Message, Part, WithParts};
 use model::permission::Rule;
 use model::session::{Session, SessionSummary};
 use model::store::{Change, Claim, Kin, Store, StoreError};
@@ -96,27 +96,34 @@ impl Ledger {
         serde_json::from_str(text).map_err(|e| Attempt { what: "read a record", path: &self.path }.json(&e))
     }
 
-    /// Parts by message, each list in the ledger's order. A long history is parsed by all cores.
+    /// Parts by message, each list in the ledger's order.
     pub(crate) fn group(
         &self,
         session: &SessionId,
         rows: &[PartRow],
     ) -> Result<HashMap<MessageId, Vec<Part>>, StoreError> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = rows.len().div_ceil(cores).max(SHARE);
-        let parse = |rows: &[PartRow]| rows.iter().map(|row| self.part(session, row)).collect::<Result<Vec<_>, _>>();
-        let shares = std::thread::scope(|scope| {
-            let shares: Vec<_> = rows.chunks(share).map(|rows| scope.spawn(move || parse(rows))).collect();
-            shares
-                .into_iter()
-                .map(|share| share.join().unwrap_or_else(|_| Err(self.broke_off())))
-                .collect::<Result<Vec<_>, _>>()
-        })?;
         let mut parts: HashMap<MessageId, Vec<Part>> = HashMap::with_capacity(rows.len());
-        for part in shares.into_iter().flatten() {
+        for part in self.by_all_cores(rows, |row| self.part(session, row))? {
             parts.entry(part.message_id.clone()).or_default().push(part);
         }
         Ok(parts)
+    }
+
+    /// Parses rows in their order; a long history is parsed by all cores.
+    fn by_all_cores<R: Sync, T: Send>(
+        &self,
+        rows: &[R],
+        parse: impl Fn(&R) -> Result<T, StoreError> + Sync,
+    ) -> Result<Vec<T>, StoreError> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = rows.len().div_ceil(cores).max(SHARE);
+        let parse = &|rows: &[R]| rows.iter().map(&parse).collect::<Result<Vec<_>, _>>();
+        let shares = std::thread::scope(|scope| {
+            let shares: Vec<_> = rows.chunks(share).map(|rows| scope.spawn(move || parse(rows))).collect();
+            let joined = shares.into_iter().map(|share| share.join().unwrap_or_else(|_| Err(self.broke_off())));
+            joined.collect::<Result<Vec<_>, _>>()
+        })?;
+        Ok(shares.into_iter().flatten().collect())
     }
 
     fn broke_off(&self) -> StoreError {
@@ -174,13 +181,12 @@ impl Store for Ledger {
         let read = move |db: &Connection| Ok((query::messages(db, &wanted)?, query::parts(db, &wanted)?));
         let (messages, rows) = self.read("read the history", read).await?;
         let mut parts = self.group(id, &rows)?;
-        let mut history = Vec::with_capacity(messages.len());
-        for data in messages {
-            let info: model::message::Message = self.parse(&data)?;
+        let infos: Vec<Message> = self.by_all_cores(&messages, |data| self.parse(data))?;
+        let with_parts = |info: Message| {
             let parts = parts.remove(info.id()).unwrap_or_default();
-            history.push(WithParts { info, parts });
-        }
-        Ok(history)
+            WithParts { info, parts }
+        };
+        Ok(infos.into_iter().map(with_parts).collect())
     }
 
     async fn apply(&self, changes: Vec<Change>) -> Result<(), StoreError> {
