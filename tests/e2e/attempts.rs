@@ -15,6 +15,11 @@ fn results(messages: &[Value]) -> usize {
 
 /// Each attempt writes `out.txt` and a file of its own; the reviewer gives these scores, in order, with a problem each below 100.
 fn attempts(scores: &'static [u8]) -> ModelServer {
+    attempts_and(scores, |_| {})
+}
+
+/// `meanwhile` happens once the files of an attempt of this number are written, before its answer.
+fn attempts_and(scores: &'static [u8], meanwhile: impl Fn(usize) + Send + 'static) -> ModelServer {
     let begun = Arc::new(AtomicUsize::new(0));
     ModelServer::start([]).many_conversations().by(move |messages| {
         let all = text(messages);
@@ -31,7 +36,10 @@ fn attempts(scores: &'static [u8]) -> ModelServer {
                     |id, path: String| (id, "write", json!({"filePath": path, "content": format!("attempt {n}")}));
                 Reply::calls(&[write("c1", "out.txt".into()), write("c2", format!("{n}.txt"))])
             }
-            (_, n) => Reply::text(&format!("answer {}", n.unwrap_or(0))),
+            (_, n) => {
+                meanwhile(begun.load(Ordering::SeqCst));
+                Reply::text(&format!("answer {}", n.unwrap_or(0)))
+            }
         }
     })
 }
@@ -116,6 +124,77 @@ fn what_cannot_be_taken_back_stands() {
     assert_eq!((run.result()["text"].clone(), home.read("out.txt")), (json!("answer 1"), b"mine".to_vec()));
     assert!(run.stderr.contains("cannot be taken back") && run.stderr.contains("out.txt"), "{}", run.stderr);
     assert_eq!(there(&home, &["1.txt", "2.txt"]), [true, false]);
+}
+
+/// The ledger of a home, with a command in it.
+fn in_ledger(home: &Home, sql: &str) {
+    let db = rusqlite::Connection::open(home.data_dir().join("airlock.db")).expect("the ledger");
+    db.execute_batch(sql).expect("the command");
+}
+
+/// The second attempt has written its files when the ledger takes no further message of it: the first one's work is put back.
+#[test]
+fn an_attempt_that_breaks_off_leaves_what_was_good() {
+    let server = attempts(&[80, 90]);
+    let home = Home::with_model(&server.base_url());
+    let _ = home.airlock(&["session", "list"]).exits(0);
+    in_ledger(
+        &home,
+        "CREATE TRIGGER full BEFORE INSERT ON message
+         WHEN (SELECT count(*) FROM session) = 3 AND NOT EXISTS (SELECT 1 FROM message WHERE id = NEW.id)
+         AND (SELECT count(*) FROM message WHERE session_id = NEW.session_id) = 2
+         BEGIN SELECT RAISE(ABORT, 'no more of it'); END",
+    );
+    let run = home.run(&["--attempts", "3", "--yes", "Do the thing."]).exits(0);
+    assert!(run.stderr.contains("attempt 2 broke off") && run.stderr.contains("no more of it"), "{}", run.stderr);
+    assert_eq!((run.result()["text"].clone(), home.read("out.txt")), (json!("answer 1"), b"attempt 1".to_vec()));
+    assert_eq!(there(&home, &["1.txt", "2.txt"]), [true, false]);
+}
+
+/// What stands in the way of the best one's files is named, and so is the way to have them all the same.
+#[test]
+fn work_that_cannot_be_put_back_is_not_lost() {
+    let home = Home::new();
+    let file = home.work().join("1.txt");
+    let in_the_way = file.clone();
+    let server = attempts_and(&[90, 40], move |n| {
+        if n == 2 {
+            std::fs::write(&in_the_way, "mine").expect("a file in the way");
+        }
+    });
+    home.config(&support::home::model_config(&server.base_url()));
+    let run = home.run(&["--attempts", "2", "--yes", "Do the thing."]).exits(1);
+    let hint = run.stderr.split('`').find_map(|part| part.strip_prefix("airlock ")).expect("a hint");
+    assert!(run.stderr.contains("1.txt") && hint.starts_with("session redo ses_"), "{}", run.stderr);
+    std::fs::remove_file(file).expect("out of the way");
+    let _ = home.airlock(&hint.split(' ').collect::<Vec<_>>()).exits(0);
+    assert_eq!((home.read("out.txt"), there(&home, &["1.txt", "2.txt"])), (b"attempt 1".to_vec(), vec![true, false]));
+}
+
+/// Ctrl-C in the second attempt, whose files are there already.
+#[test]
+fn an_interrupted_attempt_gives_way_to_a_good_one() {
+    let home = Home::new();
+    let of_run = home.path("run.pid");
+    let server = attempts_and(&[80, 90], move |n| {
+        if n == 2 {
+            let text = std::fs::read_to_string(&of_run).expect("the number of the process");
+            // SAFETY: sends a signal to a child of this test that has a request open here; no memory is touched.
+            unsafe { libc::kill(text.parse().expect("a number"), libc::SIGINT) };
+            std::thread::sleep(std::time::Duration::from_millis(300));
+        }
+    });
+    home.config(&support::home::model_config(&server.base_url()));
+    let child = home
+        .command(&["run", "--format", "json", "--attempts", "3", "--yes", "Do the thing."])
+        .spawn()
+        .expect("the binary starts");
+    std::fs::write(home.path("run.pid"), child.id().to_string()).expect("its number");
+    let out = child.wait_with_output().expect("its output");
+    let told = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!((out.status.code(), home.read("out.txt")), (Some(130), b"attempt 1".to_vec()), "{told}");
+    assert_eq!(there(&home, &["1.txt", "2.txt"]), [true, false]);
+    assert!(told.contains("attempt 1 stands"), "{told}");
 }
 
 /// Marks a place, goes a wrong way, comes back with a word to itself.

@@ -265,3 +265,21 @@ fn a_workspace_counts_in_full_once_it_is_trusted() {
     assert!(!shown(&home).stdout.contains("mine/y"));
     has(&home.airlock(&["trust", "revoke"]).exits(2), &["is not trusted"]);
 }
+
+#[test]
+fn trust_tells_all_that_it_widens() {
+    let home = Home::new();
+    let told = |text: &str| {
+        home.file("airlock.toml", text);
+        home.airlock(&["trust"]).exits(0).stdout
+    };
+    for (text, word) in [
+        ("[flow]\n\"secret -> net\" = \"allow\"\n", "counts: flow\n"),
+        ("[limits]\ncost_usd = 500\n", "counts: limits\n"),
+        ("[limits]\nchildren = 90\n", "counts: limits of sub-agents\n"),
+        ("", "nothing yet"),
+    ] {
+        let told = told(text);
+        assert!(told.contains(word), "{text}: {told}");
+    }
+}

@@ -4,7 +4,7 @@
 
 use crate::cli::session::fork::fork;
 use crate::cli::{Ground, say};
-use crate::report::{self, Report};
+use crate::report::{self, Exit, Report};
 use crate::review::{self, with_costs_of};
 use crate::wire::{self, Rooms};
 use agent::attempts::{Tried, best, share, used_by};
@@ -70,8 +70,10 @@ impl Trial {
 impl Trials<'_> {
     /// Tries until an attempt is without a fault, the attempts are used up, or what they may use together is.
     ///
+    /// An attempt that breaks off ends the trying and leaves what the others came to.
+    ///
     /// # Errors
-    /// A ledger that fails; work that cannot be put back.
+    /// A first attempt that breaks off; work that cannot be put back.
     pub async fn run(&self, job: Job) -> Result<(SessionId, Vec<Trial>, RunOutcome), Report> {
         let begun = Instant::now();
         let (mut all, mut total): (Vec<Trial>, Option<RunOutcome>) = (vec![], None);
@@ -88,23 +90,40 @@ impl Trials<'_> {
                 stuck = true;
                 break;
             }
-            let mut trial = self.attempt(&job, number, limits).await?;
+            let mut trial = match self.attempt(&job, number, limits).await {
+                Err(why) if !all.is_empty() => {
+                    say(&format!("attempt {} broke off, so there is no further one: {why}", number + 1));
+                    break;
+                }
+                tried => tried?,
+            };
             total = Some(together(&trial.outcome, total));
+            let mut is_last = false;
             if let Ok(left) = share(&job.limits, &spent_of(total.as_ref(), begun), 1) {
-                let looked = self.look_at(&mut trial, &job, left).await?;
-                total = looked.map(|l| together(&l, total.take())).or(total);
+                match self.look_at(&mut trial, &job, left).await {
+                    Ok(looked) => total = looked.map(|l| together(&l, total.take())).or(total),
+                    Err(why) => {
+                        say(&format!("the review broke off, so there is no further attempt: {why}"));
+                        is_last = true;
+                    }
+                }
             }
             say(&told(number, self.most, &trial));
+            is_last |= self.cancel.is_cancelled() || trial.tried().is_flawless();
             all.push(trial);
-            if self.cancel.is_cancelled() || all.last().is_some_and(|t| t.tried().is_flawless()) {
+            if is_last {
                 break;
             }
         }
+        let is_cut_off = self.cancel.is_cancelled() && !all.last().is_some_and(|t| t.tried().is_flawless());
         let chosen = self.choose(&mut all, stuck).await?;
         self.adopt(&all, chosen).await?;
         all[chosen].stands = true;
         say(&format!("attempt {} stands: {}", chosen + 1, all[chosen].session));
-        let own = all[chosen].outcome.clone();
+        let mut own = all[chosen].outcome.clone();
+        if is_cut_off && own.ending == Ending::Done {
+            own.ending = Ending::Interrupted;
+        }
         let outcome = match total {
             Some(total) => RunOutcome { cost: total.cost, tokens: total.tokens, steps: total.steps, ..own },
             None => own,
@@ -124,7 +143,15 @@ impl Trials<'_> {
                 &own
             }
         };
-        let outcome = agent::run(job, ports, self.cancel.clone()).await?;
+        let outcome = match agent::run(job, ports, self.cancel.clone()).await {
+            Ok(outcome) => outcome,
+            Err(why) => {
+                if number > 0 {
+                    self.clear_away_half(&session, before).await;
+                }
+                return Err(why.into());
+            }
+        };
         Ok(Trial { session, outcome, score: None, problems: vec![], stands: false, before, is_taken_back: false })
     }
 
@@ -165,7 +192,10 @@ impl Trials<'_> {
 
     /// Takes the files of an attempt back. False where that cannot be done: then it has to stand, and nothing is tried on top of it.
     async fn clear_away(&self, trial: &mut Trial) -> bool {
-        let taken = self.take_back(trial).await;
+        if trial.is_taken_back {
+            return true;
+        }
+        let taken = self.take_back(&trial.session, trial.before).await;
         trial.is_taken_back = matches!(taken, Ok(true));
         match taken {
             Ok(_) => true,
@@ -176,12 +206,19 @@ impl Trials<'_> {
         }
     }
 
+    /// What an attempt left that broke off: it is none that could stand, and another one is to be put back in its place.
+    async fn clear_away_half(&self, session: &SessionId, before: usize) {
+        if let Err(why) = self.take_back(session, before).await {
+            say(&format!("the files of {session} cannot be taken back: {why}"));
+        }
+    }
+
     /// False = there was nothing to take back.
-    async fn take_back(&self, trial: &Trial) -> Result<bool, UndoError> {
-        let history = self.rooms.ledger.history(&trial.session).await?;
-        let Some(first) = history.get(trial.before) else { return Ok(false) };
+    async fn take_back(&self, session: &SessionId, before: usize) -> Result<bool, UndoError> {
+        let history = self.rooms.ledger.history(session).await?;
+        let Some(first) = history.get(before) else { return Ok(false) };
         let target = Target::Since { message: first.info.id().clone() };
-        match self.rewinder().undo(&trial.session, Some(target), Reach::Files).await {
+        match self.rewinder().undo(session, Some(target), Reach::Files).await {
             Ok(done) => {
                 done.undo.remarks.iter().for_each(|remark| say(&format!("not taken back: {remark}")));
                 Ok(true)
@@ -191,16 +228,17 @@ impl Trials<'_> {
         }
     }
 
-    /// Which one stands, with its files in place. One that was cut off by the person stands where it is.
+    /// Which one stands, with its files in place. One that was cut off by the person stands only where none before it ended well.
     async fn choose(&self, all: &mut [Trial], stuck: bool) -> Result<usize, Report> {
         let last = all.len().saturating_sub(1);
         let tried: Vec<Tried> = all.iter().map(Trial::tried).collect();
-        let chosen = best(&tried).filter(|_| !stuck && !self.cancel.is_cancelled()).unwrap_or(last);
-        if chosen == last || !self.clear_away(&mut all[last]).await {
+        let chosen = best(&tried).filter(|_| !stuck).unwrap_or(last);
+        if chosen != last && !self.clear_away(&mut all[last]).await {
             return Ok(last);
         }
         if std::mem::take(&mut all[chosen].is_taken_back) {
-            self.rewinder().redo(&all[chosen].session, Reach::Files).await?;
+            let back = self.rewinder().redo(&all[chosen].session, Reach::Files).await;
+            back.map_err(|why| not_put_back(chosen, &all[chosen].session, &why))?;
         }
         Ok(chosen)
     }
@@ -218,6 +256,13 @@ impl Trials<'_> {
         changes.push(Change::Session(ledger.session(&all[chosen].session).await?));
         Ok(ledger.apply(changes).await?)
     }
+}
+
+/// The work is not lost: it lies in the journal.
+fn not_put_back(chosen: usize, session: &SessionId, why: &UndoError) -> Report {
+    let what = format!("attempt {} is to stand, and its files cannot be put back: {why}", chosen + 1);
+    let next = format!("Once nothing stands in the way, `airlock session redo {session}` puts them back.");
+    Report::new(Exit::Failed, what, next)
 }
 
 /// What all have used up to now.

@@ -67,7 +67,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     review: Option<String>,
     /// Try the task up to N times, each time from the same start; the attempt that a reviewer finds best stands, the files of the
-    /// others are taken back. The limits are for all of them together
+    /// others are taken back. The limits are for all of them together. Ctrl-C ends the trying: the best one up to then stands
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20), conflicts_with_all = ["fork", "no_reply"])]
     attempts: Option<u32>,
     /// Store the prompt and ask nobody: the model reads it with the next one

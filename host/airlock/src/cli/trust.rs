@@ -54,8 +54,8 @@ fn trust(paths: &Paths, dir: Option<&Path>) -> Result<(), Report> {
     let file = file_of(dir)?;
     let (keys, digest) = untrusted(&file, paths.home.as_deref())?;
     let digest = digest.ok_or_else(|| {
-        let what = format!("{} names a component file that cannot be read", file.display());
-        Report::usage(what, "`airlock config check` names it.")
+        let what = format!("{} names a file (a component, or `http.ca_file`) that cannot be read", file.display());
+        Report::usage(what, "Put it where the config says, relative to its folder, or take it out of there.")
     })?;
     Trust::add(&paths.data, &file, &digest)?;
     let counts = if keys.is_empty() { "nothing yet that needed it".into() } else { keys.join(", ") };

@@ -175,7 +175,7 @@ impl FileConfig {
             model: root.read("model", model_ref)?,
             small_model: root.read("small_model", model_ref)?,
             fallback: root.read("fallback", models)?.unwrap_or_default(),
-            http: root.read("http", |n| http::read(n, home))?.unwrap_or_default(),
+            http: root.read("http", |n| http::read(n, path, home))?.unwrap_or_default(),
             agent: root.read("agent", Node::text)?,
             providers: named(root, "providers", |n| provider(n, path, home))?,
             permissions: root.read("permission", |n| rules::read(n, home))?.unwrap_or_default(),
@@ -234,13 +234,15 @@ fn provider(node: &Node<'_>, config: &Path, home: Option<&Path>) -> Result<Provi
 
 /// A name, or the file of a component: `~/x.wasm`, or relative to the folder of the config.
 fn adapter(text: &str, config: &Path, home: Option<&Path>) -> String {
+    let is_file = text.contains('/') || Path::new(text).extension().is_some_and(|e| e == "wasm");
+    if is_file { beside(text, config, home).display().to_string() } else { text.to_owned() }
+}
+
+/// `~/x`, or relative to the folder of the config that names it.
+pub fn beside(text: &str, config: &Path, home: Option<&Path>) -> PathBuf {
     let file = from_home(text, home);
-    let is_file = text.contains('/') || file.extension().is_some_and(|e| e == "wasm");
-    if !is_file {
-        return text.to_owned();
-    }
     let whole = config.parent().map_or(file.clone(), |folder| folder.join(&file));
-    whole.components().collect::<PathBuf>().display().to_string()
+    whole.components().collect()
 }
 
 fn base_url(node: &Node<'_>) -> Result<String, ConfigError> {

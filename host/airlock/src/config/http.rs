@@ -1,7 +1,7 @@
 //! `[http]`: how long is waited for a provider, and whom is trusted.
 
 use super::error::ConfigError;
-use super::file::{duration, from_home};
+use super::file::{beside, duration};
 use super::read::Node;
 use runtime::HttpOptions;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// What a file says of connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpEntry {
-    /// Roots of trust beside those of the machine, as PEM.
+    /// Roots of trust beside those of the machine, as PEM: `~/x.pem`, or relative to the folder of the config.
     pub ca_file: Option<PathBuf>,
     /// Until a connection stands.
     pub connect: Option<Duration>,
@@ -24,11 +24,11 @@ const HTTP: &[&str] = &["ca_file", "connect", "first_byte", "idle"];
 /// PEM of all certificates that an organisation could have.
 const MAX_CA: u64 = 4 << 20;
 
-pub fn read(node: &Node<'_>, home: Option<&Path>) -> Result<HttpEntry, ConfigError> {
+pub fn read(node: &Node<'_>, config: &Path, home: Option<&Path>) -> Result<HttpEntry, ConfigError> {
     let table = node.table()?;
     table.only(HTTP)?;
     Ok(HttpEntry {
-        ca_file: table.read("ca_file", Node::text)?.map(|f| from_home(&f, home)),
+        ca_file: table.read("ca_file", Node::text)?.map(|f| beside(&f, config, home)),
         connect: table.read("connect", wait)?,
         first_byte: table.read("first_byte", wait)?,
         idle: table.read("idle", wait)?,

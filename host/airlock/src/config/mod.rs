@@ -30,7 +30,7 @@ pub use error::ConfigError;
 pub use read::nearest;
 
 use agent::CompactionOptions;
-use file::{FileConfig, ProviderEntry, SecretEntry};
+use file::{FileConfig, OffspringEntry, ProviderEntry, SecretEntry};
 use http::HttpEntry;
 use indexmap::IndexMap;
 use inputs::InputConfig;
@@ -385,7 +385,12 @@ pub fn untrusted(file: &Path, home: Option<&Path>) -> Result<(Vec<&'static str>,
     let text = read_text(file)?.ok_or_else(gone)?;
     let config = FileConfig::parse(file, &text, home)?;
     let mut keys = widening(&config);
-    keys.extend((!config.permissions.rules.is_empty()).then_some("permission"));
+    // Of these an untrusted file counts where it makes things stricter; a trusted one in place of what the person says.
+    let told = |is: bool, key| is.then_some(key);
+    keys.extend(told(!config.permissions.rules.is_empty(), "permission"));
+    keys.extend(told(!config.flow.is_empty(), "flow"));
+    keys.extend(told(config.limits != Limits::default(), "limits"));
+    keys.extend(told(config.offspring != OffspringEntry::default(), "limits of sub-agents"));
     Ok((keys, trust::digest(&text, &config)))
 }
 

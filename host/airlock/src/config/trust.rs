@@ -1,5 +1,5 @@
-//! Which workspaces the person trusts: each `airlock.toml` by its content, and that of the components that it names. A file that
-//! changed is a stranger again.
+//! Which workspaces the person trusts: each `airlock.toml` by its content, and that of the components and the certificates that it
+//! names. A file that changed is a stranger again.
 
 use super::file::{FileConfig, OffspringEntry};
 use super::http::HttpEntry;
@@ -138,22 +138,22 @@ fn list(data: &Path) -> PathBuf {
     data.join("trust.toml")
 }
 
-/// Of the file and of every component file that it names: a component that is swapped is another workspace. `None` where one of
-/// them cannot be read.
+/// Of the file and of every component and certificate file that it names: with one that is swapped it is another workspace. `None`
+/// where one of them cannot be read.
 #[must_use]
 pub fn digest(text: &str, config: &FileConfig) -> Option<String> {
     let mut all = sha256(text.as_bytes());
-    for file in components(config) {
+    for file in named_files(config) {
         all.push_str(&sha256(&runtime::read_bounded(&file).ok()?));
     }
     Some(sha256(all.as_bytes()))
 }
 
-fn components(config: &FileConfig) -> Vec<PathBuf> {
+fn named_files(config: &FileConfig) -> Vec<PathBuf> {
     let adapters = config.providers.values().map(|p| p.adapter.as_str());
     let hooks = config.hooks.iter().flatten().map(|h| h.name.as_str());
     let is_file = |name: &&str| name.contains('/') || Path::new(name).extension().is_some();
-    adapters.chain(hooks).filter(is_file).map(PathBuf::from).collect()
+    adapters.chain(hooks).filter(is_file).map(PathBuf::from).chain(config.http.ca_file.clone()).collect()
 }
 
 #[cfg(test)]
@@ -166,11 +166,16 @@ mod tests {
 
     #[test]
     fn trust_ends_with_a_change() {
+        trust_of("x.wasm", "[providers.x]\nadapter = \"./x.wasm\"\nbase_url = \"http://127.0.0.1:1\"\n");
+        trust_of("ca.pem", "[http]\nca_file = \"ca.pem\"\n");
+    }
+
+    /// Of a config with this text, which names this file beside it.
+    fn trust_of(name: &str, text: &str) {
         let dir = tempfile::tempdir().unwrap();
         let (data, file) = (dir.path().join("data"), dir.path().join("airlock.toml"));
-        let component = dir.path().join("x.wasm");
+        let component = dir.path().join(name);
         fs::write(&component, "one").unwrap();
-        let text = "[providers.x]\nadapter = \"./x.wasm\"\nbase_url = \"http://127.0.0.1:1\"\n";
         let read = config(text, dir.path());
         let trusted = |text: &str| Trust::load(&data).unwrap().holds(&file, text, &config(text, dir.path()));
         assert!(!trusted(text));
@@ -179,7 +184,7 @@ mod tests {
         assert!(!trusted(&format!("{text}\n")), "another file");
         assert!(!Trust::load(&data).unwrap().holds(&dir.path().join("other.toml"), text, &read), "another place");
         fs::write(&component, "two").unwrap();
-        assert!(!trusted(text), "another component");
+        assert!(!trusted(text), "another {name}");
         fs::remove_file(&component).unwrap();
         assert!(!trusted(text), "none at all");
         fs::write(&component, "one").unwrap();

@@ -92,6 +92,14 @@ fn short_names_stand_for_models_wherever_one_is_named() {
 }
 
 #[test]
+fn certificates_lie_beside_the_config() {
+    for (text, want) in [("ca.pem", "/c/ca.pem"), ("./sub/ca.pem", "/c/sub/ca.pem"), ("/etc/ca.pem", "/etc/ca.pem")] {
+        let config = FileConfig::parse(Path::new("/c/c.toml"), &format!("[http]\nca_file = \"{text}\""), None).unwrap();
+        assert_eq!(config.http.ca_file, Some(want.into()), "{text}");
+    }
+}
+
+#[test]
 fn a_price_may_rise_with_the_prompt() {
     let text = "[providers.x]\nadapter = \"a\"\nmodels = [{ id = \"m\", price = { input = 1.25, output = 10, tiers = [\n\
                 { above = 200_000, input = 2.5, output = 15 }] } }]";
