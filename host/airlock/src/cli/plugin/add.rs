@@ -147,7 +147,7 @@ fn given(args: &AddArgs, candidate: &Candidate) -> Result<Option<Grant>, Report>
     let beside = || policy_beside(&args.source).filter(|_| flags.is_none() && !candidate.info.has_manifest);
     let Some(file) = args.policy.clone().or_else(beside) else { return Ok(flags) };
     let granted = policy(&file)?;
-    Ok(Some(flags.map_or_else(|| granted.clone(), |flags| flags.join(&granted))))
+    Ok(Some(flags.map_or_else(|| granted.clone(), |flags| granted.amended(&flags))))
 }
 
 fn policy_beside(source: &str) -> Option<PathBuf> {
@@ -186,7 +186,7 @@ fn tell(format: Format, pinned: &Pinned) -> Result<(), Report> {
     }
 }
 
-/// All that the flags give, taken together.
+/// All that the flags give, taken together; of a limit named twice the last one.
 pub(super) fn rights(texts: &[String]) -> Result<Grant, Report> {
     let one = |text: &String| match grant_text::from_flag(text) {
         Some(grant) => Ok(grant),
@@ -196,5 +196,23 @@ pub(super) fn rights(texts: &[String]) -> Result<Grant, Report> {
             "Write fs:docs=ro, net:HOST, process:git, env:LANG, secrets:NAME, memory=128MiB, cpu=30s, or name a grant file.",
         )),
     };
-    texts.iter().try_fold(Grant::default(), |all, text| Ok(all.join(&one(text)?)))
+    texts.iter().try_fold(Grant::default(), |all, text| Ok(all.amended(&one(text)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_below_the_usual_one_is_kept() {
+        for (texts, want) in [
+            (&["memory=16MiB"][..], Some(16 << 20)),
+            (&["fs:docs=ro", "memory=16MiB", "net:api.example.com"], Some(16 << 20)),
+            (&["memory=128MiB", "memory=16MiB"], Some(16 << 20)),
+            (&["fs:docs=ro"], None),
+        ] {
+            let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
+            assert_eq!(rights(&texts).unwrap().limits.memory, want, "{texts:?}");
+        }
+    }
 }

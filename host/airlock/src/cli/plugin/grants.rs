@@ -32,8 +32,7 @@ pub struct RevokeArgs {
 pub async fn grant(args: &'static GrantArgs) -> Result<(), Report> {
     let more = rights(&args.rights)?;
     let runtime = wire::runtime().await?;
-    let wider = |held: &Grant| Grant { limits: more.limits.or(&held.limits), ..held.join(&more) };
-    let pinned = runtime.regrant(&args.name, &now(), wider)?;
+    let pinned = runtime.regrant(&args.name, &now(), |held: &Grant| held.amended(&more))?;
     print_foreign(&format!("{}: {}\n", pinned.name, pinned.grant.words()))
 }
 
