@@ -182,6 +182,18 @@ fn a_registry_is_asked_as_it_wants_to_be() {
     }
 }
 
+/// A repository that was cloned has folders of any name, and they are not beside what comes from a registry.
+#[test]
+fn no_folder_here_speaks_for_a_registry() {
+    let home = Home::new();
+    let digest = format!("sha256:{}", sha256(&home, &guest(ECHO)));
+    let server = registry(guest(ECHO), digest, "anonymous");
+    let policy = "version: \"1.0\"\npermissions: {storage: {allow: [{uri: fs:///, access: [read, write]}]}}";
+    home.file(&format!("{}/o/policy.yaml", server.host()), policy);
+    let run = from(&home, &format!("{}/o/echo:1.0", server.host()), &["--yes"]).exits(0);
+    assert!(run.stdout.contains("may touch nothing") && !run.stderr.contains("policy"), "{run:?}");
+}
+
 /// Attack 22: a registry that lies, and one that goes back to an older version.
 #[test]
 fn a_registry_is_not_believed() {
