@@ -175,7 +175,9 @@ mod tests {
         let folder = dir.path().canonicalize().unwrap();
         let file = folder.join("x.wasm");
         std::fs::write(&file, "").unwrap();
-        for (written, want) in [(None, None), (Some("policy.yaml"), Some("policy.yaml")), (Some("x.policy.yaml"), Some("x.policy.yaml"))] {
+        for (written, want) in
+            [(None, None), (Some("policy.yaml"), Some("policy.yaml")), (Some("x.policy.yaml"), Some("x.policy.yaml"))]
+        {
             written.iter().for_each(|name| std::fs::write(folder.join(name), "").unwrap());
             assert_eq!(from_file(&file).unwrap().policy, want.map(|name| folder.join(name)));
         }
