@@ -134,6 +134,9 @@ fn registry(layer: Vec<u8>, layer_digest: String, kind: &'static str) -> Server 
             let may = kind != "login" || leave == Some("Basic dXNlcjpjYW5hcnktcGFzcw==");
             let scoped = path.contains("scope=repository") && path.contains("service=s");
             return match may && scoped {
+                true if kind == "token" => {
+                    ("200 OK", vec![], br#"{"token":"the-token","access_token":"the-token"}"#.to_vec())
+                }
                 true => ("200 OK", vec![], br#"{"token":"the-token"}"#.to_vec()),
                 false => ("401 Unauthorized", vec![], vec![]),
             };
@@ -142,7 +145,14 @@ fn registry(layer: Vec<u8>, layer_digest: String, kind: &'static str) -> Server 
             return ("401 Unauthorized", vec![("www-authenticate".into(), challenge)], vec![]);
         }
         match path {
-            "/v2/o/echo/manifests/1.0" => ("200 OK", vec![], manifest.to_string().into_bytes()),
+            "/v2/o/echo/manifests/1.0" | "/v2/o/echo/manifests/latest" => {
+                ("200 OK", vec![], manifest.to_string().into_bytes())
+            }
+            "/v2/o/echo/manifests/loose" => {
+                let kind = "application/vnd.oci.image.manifest.v1+json";
+                let only = json!({ "mediaType": kind, "digest": "latest", "size": 2 });
+                ("200 OK", vec![], json!({ "schemaVersion": 2, "manifests": [only] }).to_string().into_bytes())
+            }
             p if p.starts_with("/v2/o/echo/blobs/sha256:") => ("200 OK", vec![], layer.clone()),
             _ => ("404 Not Found", vec![], vec![]),
         }
@@ -172,6 +182,18 @@ fn a_registry_is_asked_as_it_wants_to_be() {
     }
 }
 
+/// A repository that was cloned has folders of any name, and they are not beside what comes from a registry.
+#[test]
+fn no_folder_here_speaks_for_a_registry() {
+    let home = Home::new();
+    let digest = format!("sha256:{}", sha256(&home, &guest(ECHO)));
+    let server = registry(guest(ECHO), digest, "anonymous");
+    let policy = "version: \"1.0\"\npermissions: {storage: {allow: [{uri: fs:///, access: [read, write]}]}}";
+    home.file(&format!("{}/o/policy.yaml", server.host()), policy);
+    let run = from(&home, &format!("{}/o/echo:1.0", server.host()), &["--yes"]).exits(0);
+    assert!(run.stdout.contains("may touch nothing") && !run.stderr.contains("policy"), "{run:?}");
+}
+
 /// Attack 22: a registry that lies, and one that goes back to an older version.
 #[test]
 fn a_registry_is_not_believed() {
@@ -180,6 +202,10 @@ fn a_registry_is_not_believed() {
     let source = format!("{}/o/echo:1.0", server.host());
     has(&from(&home, &source, &["--yes"]).exits(2), &["not what was asked for"]);
     has(&from(&home, &format!("{}/o/other:1.0", server.host()), &[]).exits(2), &["nothing of this name"]);
+    assert!(!home.data_dir().join("plugins.lock").exists());
+    let sound = registry(guest(ECHO), format!("sha256:{}", sha256(&home, &guest(ECHO))), "anonymous");
+    let loose = format!("{}/o/echo:loose", sound.host());
+    has(&from(&home, &loose, &["--yes"]).exits(2), &["index", "no digest of SHA-256", "try again"]);
     assert!(!home.data_dir().join("plugins.lock").exists());
     // Nobody listens there any more.
     let gone = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port");

@@ -122,6 +122,14 @@ impl LimitsAsked {
     }
 }
 
+/// Whether this can be the name of a program, a variable or a secret that a component asks for: one that is shown to a person in a
+/// list of them, and cannot be taken for several, or for other words.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    const LONGEST: usize = 128;
+    text.chars().count() <= LONGEST && !text.chars().any(|c| matches!(c, ';' | ',') || c.is_control())
+}
+
 /// Exceptions that take something away from these folders.
 fn within_reach<'a>(except: impl Iterator<Item = &'a String>, fs: &BTreeMap<String, Mode>) -> BTreeSet<String> {
     except.filter(|e| fs.keys().any(|folder| inner_of(e, folder).is_some())).cloned().collect()

@@ -1,7 +1,7 @@
 //! What a component says of itself and asks for: the custom section `airlock:manifest`, JSON.
 
 use crate::error::RuntimeError;
-use model::grant::{AllowList, Grant, LimitsAsked, Mode, Programs, Requests};
+use model::grant::{AllowList, Grant, LimitsAsked, Mode, Programs, Requests, is_name};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -40,10 +40,26 @@ impl Manifest {
             return Err(bad(format!("it has {} bytes, more than {SIZE_MAX}", json.len())));
         }
         let manifest: Self = serde_json::from_slice(json).map_err(|e| bad(e.to_string()))?;
-        match manifest.fs.keys().find(|path| climbs(path)) {
-            Some(path) => Err(bad(format!("the folder `{path}` leaves the workspace with `..`"))),
-            None => Ok(manifest),
+        manifest.fits().map_err(bad)?;
+        Ok(manifest)
+    }
+
+    fn fits(&self) -> Result<(), String> {
+        if let Some(path) = self.fs.keys().find(|path| climbs(path)) {
+            return Err(format!("the folder `{path}` leaves the workspace with `..`"));
         }
+        if let Some(path) = self.fs.keys().find(|path| path.chars().any(char::is_control)) {
+            return Err(format!("the folder {path:?} has control characters in its name"));
+        }
+        let Some(name) = self.names().find(|name| !is_name(name)) else { return Ok(()) };
+        let name: String = name.chars().take(128).collect();
+        Err(format!(
+            "{name:?} cannot be named in a list: write at most 128 characters, none of them `;`, `,` or a control character"
+        ))
+    }
+
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.process.programs.iter().chain(&self.env.allow).chain(&self.secrets.allow)
     }
 
     /// What it asks for.
@@ -93,6 +109,11 @@ mod tests {
             (r#"{"http":{"hosts":["0x7f.1"]}}"#, Err("0x7f.1")),
             (r#"{"fs":{"../x":"ro"}}"#, Err("`../x` leaves the workspace")),
             (r#"{"fs":{"a":"wx"}}"#, Err("wx")),
+            (r#"{"fs":{"a\nb":"ro"}}"#, Err("control characters")),
+            (r#"{"process":{"programs":["git; may touch nothing else"]}}"#, Err("git; may touch")),
+            (r#"{"env":{"allow":["A,B"]}}"#, Err("A,B")),
+            (r#"{"secrets":{"allow":["a\nb"]}}"#, Err("cannot be named")),
+            (&format!(r#"{{"env":{{"allow":["{}"]}}}}"#, "x".repeat(129)), Err("at most 128")),
             (r#"{"network":true}"#, Err("network")),
             ("[", Err("airlock:manifest")),
         ] {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// Bytes of a file.
 pub const SIZE_MAX: usize = 256 << 10;
@@ -99,6 +99,15 @@ struct Storage {
     access: Vec<Access>,
 }
 
+impl Storage {
+    fn folder(&self) -> Result<String, PolicyError> {
+        match self.access.is_empty() {
+            true => Err(wrong(&self.uri, "its `access` is empty; it is `read`, `write` or both")),
+            false => folder(&self.uri),
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Access {
@@ -117,6 +126,15 @@ struct Place {
 #[serde(deny_unknown_fields)]
 struct Variable {
     key: String,
+}
+
+impl Variable {
+    fn named(self) -> Result<String, PolicyError> {
+        if self.key.is_empty() || self.key.contains(['*', '=', '\0']) {
+            return Err(wrong(&self.key, "it is no name of a variable; they are named one by one"));
+        }
+        Ok(self.key)
+    }
 }
 
 #[derive(Deserialize)]
@@ -155,15 +173,17 @@ impl Policy {
         self.notes.push(text);
     }
 
+    /// A denial that takes nothing away may be one that is written otherwise than what it is meant for.
+    fn unmatched(&mut self, kind: &str, denied: &str) {
+        self.note(format!("the {kind} `{denied}` is denied, and nothing that is allowed holds it"));
+    }
+
     fn storage(&mut self, given: Option<Lists<Storage>>) -> Result<(), PolicyError> {
         let (allow, deny) = Lists::parts(given);
         for entry in &allow {
-            let folder = folder(&entry.uri)?;
+            let folder = entry.folder()?;
             // To write a file its folder has to be seen.
             let mode = if entry.access.contains(&Access::Write) { Mode::ReadWrite } else { Mode::ReadOnly };
-            if entry.access.is_empty() {
-                return Err(wrong(&entry.uri, "its `access` is empty; it is `read`, `write` or both"));
-            }
             let held = self.grant.fs.entry(folder).or_insert(mode);
             *held = mode.max(*held);
         }
@@ -175,9 +195,12 @@ impl Policy {
 
     /// A denied folder takes away what lies inside it; one inside a granted folder becomes an exception.
     fn deny_storage(&mut self, entry: &Storage) -> Result<(), PolicyError> {
-        let denied = folder(&entry.uri)?;
+        let denied = entry.folder()?;
         let reads = entry.access.contains(&Access::Read);
         let inside: Vec<String> = self.grant.fs.keys().filter(|f| lies_in(f, &denied)).cloned().collect();
+        if inside.is_empty() && !self.grant.fs.keys().any(|f| lies_in(&denied, f)) {
+            self.unmatched("folder", &entry.uri);
+        }
         for folder in inside {
             if reads {
                 self.grant.fs.remove(&folder);
@@ -207,11 +230,13 @@ impl Policy {
         let mut hosts = BTreeSet::new();
         for place in allow {
             match (place.host, place.cidr) {
-                (Some(host), None) if bare(&host) == "*" => {
-                    return Err(wrong(&host, "every host at once cannot be granted; name those that are needed"));
-                }
                 (Some(host), None) => {
-                    hosts.insert(host.to_ascii_lowercase());
+                    let host = Host::read("network.allow", &host)?;
+                    if host.name == "*" {
+                        let why = "every host at once cannot be granted; name those that are needed";
+                        return Err(wrong(&host.written, why));
+                    }
+                    hosts.insert(host);
                 }
                 (None, Some(cidr)) => {
                     self.note(format!("the addresses {cidr} are not granted: hosts are granted by name"));
@@ -221,7 +246,7 @@ impl Policy {
         }
         for place in deny {
             match (place.host, place.cidr) {
-                (Some(host), None) => self.deny_host(&mut hosts, &host),
+                (Some(host), None) => self.deny_host(&mut hosts, &Host::read("network.deny", &host)?),
                 (None, Some(cidr)) if !is_all(&cidr) => {
                     self.note(format!(
                         "hosts are granted by name: that the addresses {cidr} are denied is not looked at"
@@ -231,37 +256,42 @@ impl Policy {
                 _ => return Err(wrong("network.deny", "each entry has either `host` or `cidr`")),
             }
         }
+        let hosts = hosts.into_iter().map(|h| h.written);
         self.grant.http = Requests::to(hosts).map_err(|e| wrong("network.allow", &e.to_string()))?;
         Ok(())
     }
 
-    /// `*` says what holds anyway: nothing but what is allowed.
-    fn deny_host(&mut self, hosts: &mut BTreeSet<String>, denied: &str) {
-        if denied == "*" {
+    /// `*` says what holds anyway: nothing but what is allowed. A host is denied on every port and by every scheme.
+    fn deny_host(&mut self, hosts: &mut BTreeSet<Host>, denied: &Host) {
+        if denied.name == "*" {
             return;
         }
-        let denied = bare(denied).to_ascii_lowercase();
-        hosts.retain(|h| !covers(&denied, bare(h)));
-        let wider: Vec<String> = hosts.iter().filter(|h| covers(bare(h), &denied)).cloned().collect();
+        let before = hosts.len();
+        hosts.retain(|h| !covers(&denied.name, &h.name));
+        let wider: Vec<Host> = hosts.iter().filter(|h| covers(&h.name, &denied.name)).cloned().collect();
+        if hosts.len() == before && wider.is_empty() {
+            self.unmatched("host", &denied.written);
+        }
         for host in wider {
             hosts.remove(&host);
             self.note(format!(
-                "`{host}` is not granted, since `{denied}` in it is denied; name the hosts that are needed"
+                "`{}` is not granted, since `{}` in it is denied; name the hosts that are needed",
+                host.written, denied.written
             ));
         }
     }
 
     fn environment(&mut self, given: Option<Lists<Variable>>) -> Result<(), PolicyError> {
         let (allow, deny) = Lists::parts(given);
-        for Variable { key } in allow {
-            if key.is_empty() || key.contains(['*', '=', '\0']) {
-                return Err(wrong(&key, "it is no name of a variable; they are named one by one"));
-            }
-            self.grant.env.allow.insert(key);
+        for variable in allow {
+            self.grant.env.allow.insert(variable.named()?);
         }
-        deny.iter().for_each(|v| {
-            self.grant.env.allow.remove(&v.key);
-        });
+        for variable in deny {
+            let key = variable.named()?;
+            if !self.grant.env.allow.remove(&key) {
+                self.unmatched("variable", &key);
+            }
+        }
         Ok(())
     }
 
@@ -294,9 +324,25 @@ fn wrong(place: &str, why: &str) -> PolicyError {
     PolicyError::Entry { place: place.to_owned(), why: why.to_owned() }
 }
 
-/// A host without its scheme.
-fn bare(host: &str) -> &str {
-    host.split_once("://").map_or(host, |(_, rest)| rest)
+/// A host of a policy.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Host {
+    /// In small letters, as a grant reads it.
+    written: String,
+    /// In its one form, without scheme and port: what is compared. `*` = all.
+    name: String,
+}
+
+impl Host {
+    /// A dot behind a name changes nothing about the host, and is no part of its plain form.
+    fn read(place: &str, text: &str) -> Result<Self, PolicyError> {
+        let written = text.trim_end_matches('.').to_ascii_lowercase();
+        let read = Requests::to([&written]).map_err(|e| wrong(place, &e.to_string()))?.in_words().concat();
+        let rest = read.split_once("://").map_or(read.as_str(), |(_, rest)| rest);
+        // The colons of an IPv6 address stand in brackets.
+        let name = rest.rsplit_once(':').filter(|(_, port)| !port.ends_with(']')).map_or(rest, |(name, _)| name);
+        Ok(Self { name: name.to_owned(), written })
+    }
 }
 
 /// Whether a host, or a pattern for the hosts below a domain, holds another.
@@ -314,7 +360,8 @@ fn is_all(cidr: &str) -> bool {
 /// The folder that a storage URI names. `/**` and `/*` behind it are all that lies in it, which is what a folder is here.
 fn folder(uri: &str) -> Result<String, PolicyError> {
     let path = uri.strip_prefix("fs://").ok_or_else(|| wrong(uri, "it does not begin with `fs://`"))?;
-    let path = ["/**", "/*", "**"].iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path);
+    let all = if path == "**" { Some("") } else { None };
+    let path = all.or_else(|| path.strip_suffix("/**")).or_else(|| path.strip_suffix("/*")).unwrap_or(path);
     let whole = match path.trim_end_matches('/') {
         "" if uri.starts_with("fs:///") => "/",
         "" => ".",
@@ -326,7 +373,10 @@ fn folder(uri: &str) -> Result<String, PolicyError> {
     if Path::new(whole).components().any(|c| c == Component::ParentDir) {
         return Err(wrong(uri, "it leaves its folder with `..`"));
     }
-    Ok(whole.to_owned())
+    // `./docs` and `docs` are one folder, and are compared by their text.
+    let plain: PathBuf = Path::new(whole).components().filter(|c| *c != Component::CurDir).collect();
+    let plain = plain.to_string_lossy();
+    Ok(if plain.is_empty() { ".".into() } else { plain.into_owned() })
 }
 
 /// Lexical: both are names of a policy, neither is opened here.

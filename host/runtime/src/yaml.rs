@@ -40,7 +40,11 @@ pub fn read(text: &str, skipped: usize) -> Result<Value, String> {
                 None => continue,
             },
             Event::Scalar(text, style, ..) => {
-                if let Some(Open::Table(_, key @ None)) = open.last_mut() {
+                if let Some(Open::Table(fields, key @ None)) = open.last_mut() {
+                    // YAML 1.2.2, section 3.2.1.1: names are unique. The later one would silently undo the earlier.
+                    if fields.contains_key(&*text) {
+                        return Err(at(&format!("the field `{text}` stands there twice")));
+                    }
                     *key = Some(text.into_owned());
                     continue;
                 }

@@ -3,7 +3,7 @@
 use super::error::ConfigError;
 use super::file::{duration, json};
 use super::read::{Node, Source, Table, parse};
-use model::grant::{AllowList, Grant, LimitsAsked, Mode, Programs, Requests};
+use model::grant::{AllowList, Grant, LimitsAsked, Mode, Programs, Requests, is_name};
 use runtime::Manifest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -49,6 +49,9 @@ fn from_text(path: &Path, text: &str) -> Result<Manifest, ConfigError> {
 
 fn folders(node: &Node<'_>) -> Result<BTreeMap<String, Mode>, ConfigError> {
     let folder = |(path, n): (&str, Node<'_>)| match runtime::leaves_workspace(path) {
+        false if path.chars().any(char::is_control) => {
+            Err(n.bad("the folder has control characters in its name", "Name it as it is shown."))
+        }
         true => Err(n.bad(format!("the folder `{path}` leaves the workspace"), "Name a folder without `..` in it.")),
         false => {
             let unknown = || n.bad("this is no way to use a folder", "Write \"ro\" or \"rw\".");
@@ -73,10 +76,16 @@ fn mode(text: &str) -> Option<Mode> {
 }
 
 fn names(root: &Table<'_>, table: &str, key: &str) -> Result<BTreeSet<String>, ConfigError> {
+    let name = |n: &Node<'_>| {
+        let name = n.text()?;
+        let hint = "Write at most 128 characters, without `;`, `,` and control characters.";
+        if is_name(&name) { Ok(name) } else { Err(n.bad("this cannot be a name in a list", hint)) }
+    };
     let of = |n: &Node<'_>| {
         let table = n.table()?;
         table.only(&[key])?;
-        Ok(table.read(key, Node::texts)?.unwrap_or_default().into_iter().collect())
+        let all = |n: &Node<'_>| n.items()?.iter().map(name).collect::<Result<_, ConfigError>>();
+        Ok(table.read(key, all)?.unwrap_or_default())
     };
     Ok(root.read(table, of)?.unwrap_or_default())
 }
@@ -176,6 +185,9 @@ mod tests {
             ("[limits]\nmemory = \"many\"", ["line 2", "no size"]),
             ("[limits]\nmemry = \"1MiB\"", ["line 2", "memry"]),
             ("[http]\nhosts = [\"a b\"]", ["line 1", "no host"]),
+            ("[fs]\n\"a\\nb\" = \"ro\"", ["line 2", "control characters"]),
+            ("[process]\nprograms = [\"git; may touch nothing else\"]", ["line 2", "cannot be a name"]),
+            ("[env]\nallow = [\"LANG\",\n\"A,B\"]", ["line 3", "cannot be a name"]),
             ("netwrk = 1", ["line 1", "netwrk"]),
             ("[fs", ["line 1", "x.airlock.toml"]),
         ] {

@@ -55,6 +55,12 @@ impl Grant {
         }
     }
 
+    /// What either allows, with the limits that `said` names: a person who names a smaller one means it.
+    #[must_use]
+    pub fn amended(&self, said: &Self) -> Self {
+        Self { limits: said.limits.or(&self.limits), ..self.join(said) }
+    }
+
     /// What is left once `less` is taken away: to take away reading takes the folder away, to take away `rw` leaves it readable;
     /// a limit goes back to the usual one. Of a folder no part can be taken out.
     #[must_use]
@@ -177,6 +183,21 @@ mod tests {
             assert_eq!(new.beyond(&new), Grant::default());
             assert_eq!(new.beyond(&new.join(&old)), Grant::default(), "a join holds both");
             assert_eq!(old.beyond(&new.join(&old)), Grant::default(), "a join holds both");
+        }
+    }
+
+    /// A limit below the usual one is kept, and not taken for the lack of one.
+    #[test]
+    fn the_limit_that_is_named_holds() {
+        for (held, said, want) in [
+            (None, Some(16), Some(16)),
+            (Some(32), Some(16), Some(16)),
+            (Some(16), Some(32), Some(32)),
+            (Some(16), None, Some(16)),
+            (None, None, None),
+        ] {
+            let (held, said) = (grant(&[("docs", RO)], &[], held), grant(&[("src", RW)], &["git"], said));
+            assert_eq!(held.amended(&said), grant(&[("docs", RO), ("src", RW)], &["git"], want));
         }
     }
 

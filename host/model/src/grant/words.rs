@@ -1,37 +1,58 @@
 //! A grant in words that a person understands: what is agreed to is what is read.
 
 use super::{Grant, LimitsAsked, Mode};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+
+/// Characters of the names in one act.
+const NAMES_MAX: usize = 200;
+/// Folders that are named one by one.
+const FOLDERS_MAX: usize = 12;
 
 impl Grant {
     /// What it allows, such as `may read files under ./docs; may run git; 64 MiB, 10 s`. What stands in a manifest is data:
     /// whoever shows this to a person takes control characters out.
     #[must_use]
     pub fn words(&self) -> String {
+        self.lines().join("; ")
+    }
+
+    /// Each act by itself, a few of them, of bounded length: names that somebody made up push none of them out of sight, and none is
+    /// taken for another act.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
         let mut all = self.acts();
         if all.is_empty() {
             all.push("may touch nothing: no files, no network, no programs".into());
         }
         all.push(self.limits.words());
-        all.join("; ")
+        all
     }
 
     /// What goes beyond what was agreed to: limits stand in it only where they grow.
     #[must_use]
     pub fn new_words(&self) -> String {
+        self.new_lines().join("; ")
+    }
+
+    /// As [`Self::lines`], of what is new; empty where nothing is.
+    #[must_use]
+    pub fn new_lines(&self) -> Vec<String> {
         let mut all = self.acts();
         if self.limits != LimitsAsked::default() {
             all.push(format!("may use {}", self.limits.said()));
         }
-        all.join("; ")
+        all
     }
 
     fn acts(&self) -> Vec<String> {
-        let names = |names: &std::collections::BTreeSet<String>| {
-            names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+        let names = |names: &BTreeSet<String>| listed(names.iter().map(String::as_str));
+        let hosts = || {
+            let mut all = self.http.in_words();
+            all.sort_by_key(|host| !host.contains('*'));
+            listed(all.iter().map(String::as_str))
         };
-        let files = self.fs.iter().map(|(path, mode)| folder(path, *mode));
-        let mut all: Vec<String> = files.collect();
+        let mut all = folders(&self.fs);
         if !self.except.is_empty() {
             all.push(format!("never what lies in {}", names(&self.except)));
         }
@@ -49,17 +70,57 @@ impl Grant {
         match (self.http.is_empty(), secrets.is_empty()) {
             (true, true) => {}
             (true, false) => all.push(format!("may have your secrets sent for it: {secrets}")),
-            (false, true) => all.push(format!("may connect to {}", self.http.in_words().join(", "))),
-            (false, false) => {
-                let hosts = self.http.in_words().join(", ");
-                all.push(format!("may connect to {hosts} with your secrets: {secrets}"));
-            }
+            (false, true) => all.push(format!("may connect to {}", hosts())),
+            (false, false) => all.push(format!("may connect to {} with your secrets: {secrets}", hosts())),
         }
         all
     }
 }
 
+/// As many names as have room, and how many are left out. One alone is shown as far as it has room.
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let (mut all, mut left_out) = (String::new(), 0usize);
+    for name in names {
+        let room = NAMES_MAX.saturating_sub(all.chars().count());
+        if left_out > 0 || !all.is_empty() && name.chars().count() + 2 > room {
+            left_out += 1;
+            continue;
+        }
+        all.push_str(if all.is_empty() { "" } else { ", " });
+        all.push_str(&shown(name));
+    }
+    if left_out > 0 {
+        let _ = write!(all, ", ... and {left_out} more");
+    }
+    all
+}
+
+/// One line of bounded length, whatever the name holds.
+fn shown(name: &str) -> String {
+    let line: String = name.chars().filter(|c| !c.is_control()).take(NAMES_MAX).collect();
+    if name.chars().nth(NAMES_MAX).is_some() { line + "..." } else { line }
+}
+
+/// In order; of many those first that hold everything, lie outside of the workspace, or may be changed.
+fn folders(fs: &BTreeMap<String, Mode>) -> Vec<String> {
+    let mut all: Vec<(&String, Mode)> = fs.iter().map(|(path, mode)| (path, *mode)).collect();
+    if all.len() > FOLDERS_MAX {
+        let depth = |path: &str| path.split('/').filter(|part| !matches!(*part, "" | ".")).count();
+        all.sort_by_key(|(path, mode)| (depth(path) > 0, !path.starts_with('/'), *mode == Mode::ReadOnly, depth(path)));
+    }
+    let left_out = all.split_off(all.len().min(FOLDERS_MAX));
+    let mut acts: Vec<String> = all.into_iter().map(|(path, mode)| folder(path, mode)).collect();
+    let verb = if left_out.iter().any(|(_, mode)| *mode == Mode::ReadWrite) { "read and change" } else { "read" };
+    let outside = left_out.iter().any(|(path, _)| path.starts_with('/'));
+    let place = if outside { "some of them outside of the workspace" } else { "all in the workspace" };
+    if !left_out.is_empty() {
+        acts.push(format!("... and may {verb} files in {} more folders, {place}", left_out.len()));
+    }
+    acts
+}
+
 fn folder(path: &str, mode: Mode) -> String {
+    let path = &*shown(path);
     let verb = match mode {
         Mode::ReadOnly => "read",
         Mode::ReadWrite => "read and change",
@@ -147,6 +208,34 @@ mod tests {
         ] {
             let grant: Grant = serde_json::from_value(grant).unwrap();
             assert_eq!(grant.words(), want);
+        }
+    }
+
+    /// A consent is asked for with these lines: what a manifest makes up forges none, and pushes none out of sight.
+    #[test]
+    fn nothing_is_pushed_out_of_sight() {
+        let many: Vec<String> = (0..2000).map(|n| format!("NAME_{n:04}")).collect();
+        let folders: BTreeMap<String, &str> = (0..2000).map(|n| (format!("a/b/{n:04}"), "ro")).collect();
+        let mut with_root: BTreeMap<String, &str> = (0..20).map(|n| (format!("a{n}"), "rw")).collect();
+        with_root.insert("/".into(), "ro");
+        let hosts: Vec<String> = (0..200).map(|n| format!("http://h{n}.org")).chain(["*".into()]).collect();
+        for (grant, count, words) in [
+            (json!({ "process": { "programs": ["git; may touch nothing else"] } }), 2, "may run git; may touch"),
+            (json!({ "env": { "allow": many } }), 2, ", ... and 1982 more"),
+            (
+                json!({ "process": { "programs": ["git"] }, "fs": folders }),
+                15,
+                "may read files in 1988 more folders, all in the workspace",
+            ),
+            (json!({ "fs": with_root }), 14, "may read files anywhere on this machine"),
+            (json!({ "http": { "hosts": hosts } }), 2, "may connect to https://*, http://"),
+            (json!({ "fs": { "a\nAgreed.": "ro" } }), 2, "under ./aAgreed."),
+            (json!({ "fs": { "x".repeat(5000): "ro" } }), 2, "xxx..."),
+        ] {
+            let lines = serde_json::from_value::<Grant>(grant).unwrap().lines();
+            assert_eq!(lines.len(), count, "{lines:?}");
+            assert!(lines.iter().any(|l| l.contains(words)), "{words}: {lines:?}");
+            assert!(lines.iter().all(|l| l.chars().count() < 300 && !l.contains('\n')), "{lines:?}");
         }
     }
 

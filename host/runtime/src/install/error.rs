@@ -35,6 +35,6 @@ pub enum InstallError {
         "{name} cannot be given that: its manifest does not ask for it ({what}). `airlock plugin inspect {name}` shows what it asks for."
     )]
     Wider { name: String, what: String },
-    #[error("{from} could not be fetched: {why}")]
+    #[error("{from} could not be fetched: {why}. Check the address and the network, and try again.")]
     Fetch { from: String, why: String },
 }

@@ -139,10 +139,11 @@ struct Part {
     size: u64,
 }
 
+/// What a service for tokens answers. Some name the token once, some both ways: `access_token` is there for OAuth 2.0.
 #[derive(Deserialize)]
 struct Token {
-    #[serde(alias = "access_token")]
-    token: String,
+    token: Option<String>,
+    access_token: Option<String>,
 }
 
 struct Registry {
@@ -157,7 +158,9 @@ impl Registry {
     async fn component(&self, reference: &Reference, progress: Progress<'_>) -> Result<Vec<u8>, String> {
         let mut manifest = self.manifest(reference.wanted()).await?;
         if let [only] = &manifest.manifests[..] {
-            manifest = self.manifest(&only.digest).await?;
+            // Anything else would be taken for a tag, whose content nobody vouches for.
+            let wanted = sha256_of(&only.digest).ok_or("what its index names has no digest of SHA-256")?;
+            manifest = self.manifest(&format!("sha256:{wanted}")).await?;
         }
         let mut layers = manifest.layers.into_iter().filter(|l| LAYERS.contains(&l.media_type.as_str()));
         let (Some(layer), None) = (layers.next(), layers.next()) else {
@@ -225,9 +228,14 @@ impl Registry {
             return Err(refused());
         }
         let bytes = body(answer, TOKEN_MAX, &|_, _| ()).await?;
-        let token: Token = serde_json::from_slice(&bytes).map_err(|_| "the registry gave no token")?;
-        sensitive(&format!("Bearer {}", token.token)).ok_or_else(|| "the registry gave a token that is none".into())
+        let token = token_of(&bytes).ok_or("the registry gave no token")?;
+        sensitive(&format!("Bearer {token}")).ok_or_else(|| "the registry gave a token that is none".into())
     }
+}
+
+fn token_of(answer: &[u8]) -> Option<String> {
+    let Token { token, access_token } = serde_json::from_slice(answer).ok()?;
+    token.or(access_token).filter(|t| !t.is_empty())
 }
 
 fn well(answer: reqwest::Response) -> Result<reqwest::Response, String> {
@@ -285,6 +293,21 @@ mod tests {
             assert_eq!(got, want, "{text}");
         }
         assert_eq!(Reference::parse(&with).unwrap().to_string(), format!("oci://{with}"));
+    }
+
+    #[test]
+    fn a_token_is_named_one_way_or_both() {
+        for (answer, want) in [
+            (r#"{"token":"a"}"#, Some("a")),
+            (r#"{"access_token":"b"}"#, Some("b")),
+            (r#"{"token":"a","access_token":"a","expires_in":300}"#, Some("a")),
+            (r#"{"token":null,"access_token":"b"}"#, Some("b")),
+            (r#"{"token":""}"#, None),
+            ("{}", None),
+            ("no", None),
+        ] {
+            assert_eq!(token_of(answer.as_bytes()).as_deref(), want, "{answer}");
+        }
     }
 
     #[test]

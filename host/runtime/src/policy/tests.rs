@@ -70,6 +70,11 @@ fn what_is_denied_is_not_granted() {
         ("fs://a|read", "fs://b|read", fs(&[("a", Mode::ReadOnly)]), &[]),
         ("fs://**|read", "fs://x|read", fs(&[(".", Mode::ReadOnly)]), &["x"]),
         ("fs:///**|read", "fs:///etc|read", fs(&[("/", Mode::ReadOnly)]), &["/etc"]),
+        // One folder, written otherwise.
+        ("fs://docs|read", "fs://./docs/private|read", fs(&[("docs", Mode::ReadOnly)]), &["docs/private"]),
+        ("fs://./docs|read", "fs://docs//private/./|read", fs(&[("docs", Mode::ReadOnly)]), &["docs/private"]),
+        ("fs://./**|read", "fs://./x|read", fs(&[(".", Mode::ReadOnly)]), &["x"]),
+        ("fs:///./srv|read", "fs:////srv/a|read", fs(&[("/srv", Mode::ReadOnly)]), &["/srv/a"]),
     ] {
         let entry = |e: &str| {
             let (uri, access) = e.split_once('|').unwrap();
@@ -90,12 +95,40 @@ fn what_is_denied_is_not_granted() {
         ("https://a.b.example", "*.b.example", &[]),
         // A part of a pattern cannot be taken out of it.
         ("*.example", "bad.example", &[]),
+        // One host, written otherwise, on another port or by another scheme.
+        ("a.example", "a.example:443", &[]),
+        ("a.example", "A.example.", &[]),
+        ("a.example:8443", "http://a.example", &[]),
+        ("a.example", "https://a.example:*", &[]),
+        ("http://127.0.0.1:8080", "127.0.0.1", &[]),
+        ("http://[::1]:8080", "[::1]", &[]),
+        ("a.example", "https://*", &["a.example"]),
     ] {
         let policy = permissions(&format!("network: {{allow: [{{host: \"{allow}\"}}], deny: [{{host: \"{deny}\"}}]}}"));
         assert_eq!(policy.unwrap().grant.http, Requests::to(want).unwrap(), "{allow} without {deny}");
     }
     let variables = permissions("environment: {allow: [{key: A}, {key: B}], deny: [{key: B}]}").unwrap();
     assert_eq!(variables.grant.env.allow, ["A".to_owned()].into());
+}
+
+#[test]
+fn a_denial_that_takes_nothing_away_is_told_of() {
+    for (text, word) in [
+        ("storage: {allow: [{uri: fs://a, access: [read]}], deny: [{uri: fs:///w/a, access: [read]}]}", "`fs:///w/a`"),
+        ("network: {allow: [{host: a.example}], deny: [{host: b.example}]}", "`b.example`"),
+        ("environment: {allow: [{key: A}], deny: [{key: B}]}", "`B`"),
+    ] {
+        let notes = permissions(text).unwrap().notes;
+        assert!(notes.iter().any(|n| n.contains(word) && n.contains("is denied")), "{text}: {notes:?}");
+    }
+    for text in [
+        "storage: {allow: [{uri: fs://a, access: [read]}], deny: [{uri: fs://a/b, access: [read]}]}",
+        "network: {allow: [{host: a.example}], deny: [{host: a.example}, {host: \"*\"}]}",
+        "environment: {allow: [{key: A}], deny: [{key: A}]}",
+    ] {
+        let notes = permissions(text).unwrap().notes;
+        assert!(!notes.iter().any(|n| n.contains("is denied")), "{text}: {notes:?}");
+    }
 }
 
 #[test]
@@ -139,6 +172,12 @@ fn what_cannot_be_used_is_named() {
         ("version: \"1.0\"\npermissions: {network: {allow: [{}]}}", "`host` or `cidr`"),
         ("version: \"1.0\"\npermissions: {environment: {allow: [{key: \"AWS_*\"}]}}", "one by one"),
         ("version: \"1.0\"\npermissions: {resources: {limits: {memory: lots}}}", "lots"),
+        ("version: \"1.0\"\npermissions: {network: {deny: [{host: a.example/}]}}", "a.example/"),
+        ("version: \"1.0\"\npermissions: {environment: {deny: [{key: \"AWS_*\"}]}}", "one by one"),
+        ("version: \"1.0\"\npermissions: {storage: {deny: [{uri: \"fs://a\", access: []}]}}", "`access` is empty"),
+        ("version: \"1.0\"\npermissions: {storage: {deny: [{uri: \"fs://a/x**\", access: [read]}]}}", "only a folder"),
+        ("version: \"1.0\"\npermissions:\n  storage: {}\n  storage: {}", "line 4: the field `storage`"),
+        ("version: \"1.0\"\npermissions: {storage: {deny: [], allow: [], deny: []}}", "`deny` stands there twice"),
         ("version: \"1.0\"\nx: &a [1]\ny: *a", "aliases"),
         ("version: \"1.0\"\n\tx: 1", "line 2"),
         (&huge, "more than"),

@@ -57,8 +57,9 @@ pub async fn add(args: &'static AddArgs) -> Result<(), Report> {
     let runtime = wire::runtime().await?;
     let fetched = fetch::fetch(&args.source, args.digest.as_deref()).await?;
     let name = args.name.clone().unwrap_or_else(|| fetched.name.clone());
+    let beside = fetched.policy.clone();
     let candidate = look_at(&runtime, name, fetched).await?;
-    let given = given(args, &candidate)?;
+    let given = given(args, &candidate, beside)?;
     let Some((grant, agreement)) = put(&candidate, given.as_ref())? else {
         say(&format!("{} is installed already, just so", candidate.info.name));
         return Ok(());
@@ -141,18 +142,13 @@ fn put(candidate: &Candidate, given: Option<&Grant>) -> Result<Option<(Grant, Ag
 }
 
 /// What flags and policy give; `None`: what the component asks for.
-fn given(args: &AddArgs, candidate: &Candidate) -> Result<Option<Grant>, Report> {
+fn given(args: &AddArgs, candidate: &Candidate, beside: Option<PathBuf>) -> Result<Option<Grant>, Report> {
     let flags = (!args.grant.is_empty()).then(|| rights(&args.grant)).transpose()?;
     // What lies beside a component speaks only where nobody else does.
-    let beside = || policy_beside(&args.source).filter(|_| flags.is_none() && !candidate.info.has_manifest);
-    let Some(file) = args.policy.clone().or_else(beside) else { return Ok(flags) };
+    let beside = beside.filter(|_| flags.is_none() && !candidate.info.has_manifest);
+    let Some(file) = args.policy.clone().or(beside) else { return Ok(flags) };
     let granted = policy(&file)?;
-    Ok(Some(flags.map_or_else(|| granted.clone(), |flags| flags.join(&granted))))
-}
-
-fn policy_beside(source: &str) -> Option<PathBuf> {
-    let path = Path::new(source);
-    [path.with_extension("policy.yaml"), path.with_file_name("policy.yaml")].into_iter().find(|p| p.is_file())
+    Ok(Some(flags.map_or_else(|| granted.clone(), |flags| granted.amended(&flags))))
 }
 
 fn policy(file: &Path) -> Result<Grant, Report> {
@@ -186,7 +182,7 @@ fn tell(format: Format, pinned: &Pinned) -> Result<(), Report> {
     }
 }
 
-/// All that the flags give, taken together.
+/// All that the flags give, taken together; of a limit named twice the last one.
 pub(super) fn rights(texts: &[String]) -> Result<Grant, Report> {
     let one = |text: &String| match grant_text::from_flag(text) {
         Some(grant) => Ok(grant),
@@ -196,5 +192,23 @@ pub(super) fn rights(texts: &[String]) -> Result<Grant, Report> {
             "Write fs:docs=ro, net:HOST, process:git, env:LANG, secrets:NAME, memory=128MiB, cpu=30s, or name a grant file.",
         )),
     };
-    texts.iter().try_fold(Grant::default(), |all, text| Ok(all.join(&one(text)?)))
+    texts.iter().try_fold(Grant::default(), |all, text| Ok(all.amended(&one(text)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_below_the_usual_one_is_kept() {
+        for (texts, want) in [
+            (&["memory=16MiB"][..], Some(16 << 20)),
+            (&["fs:docs=ro", "memory=16MiB", "net:api.example.com"], Some(16 << 20)),
+            (&["memory=128MiB", "memory=16MiB"], Some(16 << 20)),
+            (&["fs:docs=ro"], None),
+        ] {
+            let texts: Vec<String> = texts.iter().map(|t| (*t).to_owned()).collect();
+            assert_eq!(rights(&texts).unwrap().limits.memory, want, "{texts:?}");
+        }
+    }
 }

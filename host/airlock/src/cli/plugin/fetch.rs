@@ -20,6 +20,8 @@ pub struct Fetched {
     pub name: String,
     pub bytes: Vec<u8>,
     pub sidecar: Option<Manifest>,
+    /// A policy that lies beside a file. Beside an address or a reference nothing lies: a folder of the same name is somebody else's.
+    pub policy: Option<PathBuf>,
 }
 
 /// As a person names it.
@@ -60,7 +62,7 @@ pub async fn fetch(source: &str, digest: Option<&str>) -> Result<Fetched, Report
                 from_url(url, digest, &options()?, &|n, total| bar.at(n, total)).await.map_err(RuntimeError::from)?;
             bar.done();
             let path = url.split(['?', '#']).next().unwrap_or(url);
-            Fetched { source: url.clone(), name: name_of_file(path), bytes, sidecar: None }
+            Fetched { source: url.clone(), name: name_of_file(path), bytes, sidecar: None, policy: None }
         }
         Origin::Registry(reference) => {
             let ground = ground()?;
@@ -69,7 +71,8 @@ pub async fn fetch(source: &str, digest: Option<&str>) -> Result<Fetched, Report
             let bytes = from_registry(reference, login, &options, &|n, total| bar.at(n, total)).await;
             bar.done();
             let bytes = bytes.map_err(RuntimeError::from)?;
-            Fetched { source: reference.to_string(), name: reference.last().into(), bytes, sidecar: None }
+            let name = reference.last().into();
+            Fetched { source: reference.to_string(), name, bytes, sidecar: None, policy: None }
         }
     };
     match digest {
@@ -91,7 +94,12 @@ fn from_file(path: &Path) -> Result<Fetched, Report> {
     let bytes = runtime::read_bounded(&path).map_err(unreadable)?;
     let beside = path.with_extension("airlock.toml");
     let sidecar = beside.is_file().then(|| grant_text::read_file(&beside)).transpose()?;
-    Ok(Fetched { source: path.display().to_string(), name, bytes, sidecar })
+    let policy = policy_beside(&path);
+    Ok(Fetched { source: path.display().to_string(), name, bytes, sidecar, policy })
+}
+
+fn policy_beside(path: &Path) -> Option<PathBuf> {
+    [path.with_extension("policy.yaml"), path.with_file_name("policy.yaml")].into_iter().find(|p| p.is_file())
 }
 
 fn ground() -> Result<Ground, Report> {
@@ -160,6 +168,20 @@ pub fn compiling(size: usize) -> Option<ProgressBar> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_policy_lies_beside_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().canonicalize().unwrap();
+        let file = folder.join("x.wasm");
+        std::fs::write(&file, "").unwrap();
+        for (written, want) in
+            [(None, None), (Some("policy.yaml"), Some("policy.yaml")), (Some("x.policy.yaml"), Some("x.policy.yaml"))]
+        {
+            written.iter().for_each(|name| std::fs::write(folder.join(name), "").unwrap());
+            assert_eq!(from_file(&file).unwrap().policy, want.map(|name| folder.join(name)));
+        }
+    }
 
     #[test]
     fn what_is_named_is_an_address_a_reference_or_a_file() {

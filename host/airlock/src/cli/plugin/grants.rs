@@ -32,8 +32,7 @@ pub struct RevokeArgs {
 pub async fn grant(args: &'static GrantArgs) -> Result<(), Report> {
     let more = rights(&args.rights)?;
     let runtime = wire::runtime().await?;
-    let wider = |held: &Grant| Grant { limits: more.limits.or(&held.limits), ..held.join(&more) };
-    let pinned = runtime.regrant(&args.name, &now(), wider)?;
+    let pinned = runtime.regrant(&args.name, &now(), |held: &Grant| held.amended(&more))?;
     print_foreign(&format!("{}: {}\n", pinned.name, pinned.grant.words()))
 }
 
@@ -67,24 +66,25 @@ pub fn now() -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreement {
     head: String,
-    what: String,
+    /// One act a line.
+    what: Vec<String>,
 }
 
 impl Agreement {
     /// A component that touches nothing needs no leave.
     pub fn to_all(name: &str, grant: &Grant) -> Self {
-        let what = if grant.touches_nothing() { String::new() } else { grant.words() };
+        let what = if grant.touches_nothing() { Vec::new() } else { grant.lines() };
         Self { head: format!("The plugin {name} asks for this:"), what }
     }
 
     pub fn to_another(name: &str, from: &str, source: &str, grant: &Grant) -> Self {
         let head = format!("The plugin {name} came from {from}; this one comes from {source} and asks for this:");
-        Self { head, what: grant.words() }
+        Self { head, what: grant.lines() }
     }
 
     /// Just what nobody agreed to before.
     pub fn to_new(name: &str, new: &Grant) -> Self {
-        Self { head: format!("The new version of {name} asks for more than before:"), what: new.new_words() }
+        Self { head: format!("The new version of {name} asks for more than before:"), what: new.new_lines() }
     }
 }
 
@@ -97,7 +97,7 @@ pub fn agree(agreement: &Agreement, yes: bool) -> Result<(), Report> {
         return Ok(());
     }
     say(&agreement.head);
-    agreement.what.split("; ").for_each(|line| say(&format!("  {line}")));
+    agreement.what.iter().for_each(|line| say(&format!("  {line}")));
     if yes {
         return Ok(());
     }
@@ -134,7 +134,7 @@ mod tests {
                 "may touch nothing: no files, no network, no programs; 64 MiB, 10 s",
             ),
         ] {
-            assert_eq!(agreement.what, asks);
+            assert_eq!(agreement.what.join("; "), asks);
             assert_eq!(agree(&agreement, false).is_ok(), asks.is_empty(), "nobody is there in a test");
             assert!(agree(&agreement, true).is_ok());
         }
