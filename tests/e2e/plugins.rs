@@ -90,6 +90,21 @@ fn a_component_is_installed_called_and_removed() {
     let _ = plugin(&home, &call).exits(2);
 }
 
+/// What was answered for good for a component's tool is not an answer for another's of the same name.
+#[test]
+fn an_answer_goes_with_its_component() {
+    let home = Home::new();
+    let file = put(&home, "echo.wasm", &guest(ECHO));
+    let call = |more: &[&str]| plugin(&home, &[&["call", ECHO, ECHO, "{}"], more].concat());
+    let _ = add(&home, &file, &[]).exits(0);
+    has(&call(&[]).exits(4), &["--allow echo"]);
+    let _ = call(&["--yes=always"]).exits(0);
+    let _ = call(&[]).exits(0);
+    let _ = plugin(&home, &["remove", ECHO]).exits(0);
+    let _ = add(&home, &file, &[]).exits(0);
+    let _ = call(&[]).exits(4);
+}
+
 /// What was not given is refused whatever the rules allow.
 #[test]
 fn a_grant_is_the_upper_bound() {
@@ -128,6 +143,10 @@ fn a_file_that_was_swapped_after_the_approval_is_not_run() {
     let run = plugin(&home, &call).exits(1);
     has(&run, &["is not the file that was agreed to", "echo"]);
     has(&plugin(&home, &["list"]).exits(0), &["is not the file that was agreed to"]);
+    has(&home.airlock(&["doctor"]).exits(1), &["is not the file that was agreed to"]);
+    // The error says how to mend it.
+    let _ = add(&home, &file, &[]).exits(0);
+    let _ = plugin(&home, &call).exits(0);
     // What lies elsewhere is of no account, and nor is a lock that names another digest.
     let lock = home.data_dir().join("plugins.lock");
     let text = std::fs::read_to_string(&lock).expect("the lock");

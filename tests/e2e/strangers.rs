@@ -89,6 +89,20 @@ fn a_policy_is_the_upper_bound() {
     }
 }
 
+/// What flags name beside it narrows further, and takes back nothing that it leaves out.
+#[test]
+fn flags_narrow_a_policy() {
+    let home = Home::new();
+    let (file, policy) = (stranger("c/words.wasm"), stranger("rust/policy.yaml"));
+    for (flag, words) in [
+        ("fs:docs=ro", ["may read files under ./docs", "never what lies in docs/private", "32 MiB"]),
+        ("memory=16MiB", ["may read and change files under ./docs", "never what lies in docs/private", "16 MiB"]),
+    ] {
+        let run = home.airlock(&["plugin", "add", &file, "--policy", &policy, "--grant", flag, "--yes"]).exits(0);
+        words.iter().for_each(|part| assert!(run.stdout.contains(part), "{flag}: {}", run.stdout));
+    }
+}
+
 #[test]
 fn a_policy_that_cannot_be_used() {
     let home = Home::new();

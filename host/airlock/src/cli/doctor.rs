@@ -102,7 +102,11 @@ fn writable(folder: &Path) -> Result<String, String> {
 }
 
 async fn plugins() -> Result<String, Report> {
-    Ok(wire::runtime().await?.names().join(", "))
+    let runtime = wire::runtime().await?;
+    match runtime.unsound()?.into_iter().next() {
+        Some(why) => Err(why.into()),
+        None => Ok(runtime.names().join(", ")),
+    }
 }
 
 async fn model(ground: &Ground) -> String {

@@ -160,7 +160,7 @@ fn as_text(p: &PluginInfo) -> String {
         vec!["version".into(), p.version.clone().unwrap_or_default()],
         vec!["licence".into(), p.licence.clone().unwrap_or_default()],
         vec!["size".into(), format!("{} bytes", p.size)],
-        vec!["digest".into(), p.digest.clone()],
+        vec!["digest".into(), format!("blake3:{}", p.digest)],
         vec!["signed by".into(), p.publisher.clone().unwrap_or_default()],
         vec!["from".into(), p.source.clone().unwrap_or_default()],
         vec!["offers".into(), offers(p)],
@@ -197,6 +197,12 @@ async fn call(args: &CallArgs) -> Result<Exit, Report> {
     };
     let result = judged(args, &ground, &rooms, spec, input).await?;
     show(args.format, &result)?;
+    if matches!(&result, Err(f) if f.kind == FailureKind::Denied) {
+        say(&format!(
+            "Allow it with `--allow PERMISSION[:PATTERN]` (for the tool as such: `--allow {}`), a rule in the config, or --yes.",
+            spec.name
+        ));
+    }
     Ok(exit(&result))
 }
 

@@ -36,7 +36,7 @@ use indexmap::IndexMap;
 use inputs::InputConfig;
 use model::budget::{Limits, Offspring};
 use model::flow::{Flow, FlowRule};
-use model::permission::{Layer, Policy, Reach, Rule};
+use model::permission::{Action, Layer, Policy, Reach, Rule};
 use model::profile::Profile;
 use model::provider::ModelRef;
 use models::Aliases;
@@ -232,7 +232,7 @@ impl Config {
         let ignored = widening(&workspace);
         if !ignored.is_empty() {
             self.notices.push(format!(
-                "{} is not trusted, so only its rules and smaller limits count (`airlock trust` changes that); left out: {}",
+                "{} is not trusted, so only what it denies or asks and smaller limits count (`airlock trust` changes that); left out: {}",
                 workspace.path.display(),
                 ignored.join(", ")
             ));
@@ -308,6 +308,7 @@ fn widening(file: &FileConfig) -> Vec<&'static str> {
         told(file.compaction.is_some(), "compaction"),
         told(file.agent.is_some(), "agent"),
         told(!file.providers.is_empty(), "providers"),
+        told(file.permissions.rules.iter().any(|r| r.action == Action::Allow), "what [permission] allows"),
         told(file.permissions.go_on.is_some(), "permission.continue"),
         told(!file.agents.is_empty(), "agents"),
         told(file.hooks.is_some(), "hooks"),

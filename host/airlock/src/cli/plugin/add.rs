@@ -4,15 +4,17 @@ use super::fetch::{self, Fetched};
 use super::grants::{self, Agreement};
 use crate::cli::{Format, print_foreign, print_json, say};
 use crate::config::grants as grant_text;
+use crate::config::paths::Paths;
 use crate::report::Report;
 use crate::wire;
 use clap::Args;
-use model::grant::Grant;
+use model::grant::{Grant, LimitsAsked};
 use runtime::Runtime;
 use runtime::install::{Candidate, Decision, Offer, Pinned, Standing};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use store::Ledger;
 
 #[derive(Debug, Args)]
 pub struct AddArgs {
@@ -107,8 +109,23 @@ async fn renew(runtime: &Arc<Runtime>, before: &Pinned, yes: bool) -> Result<(),
 }
 
 pub async fn remove(args: &RemoveArgs) -> Result<(), Report> {
-    let gone = wire::runtime().await?.uninstall(&args.name)?;
+    let runtime = wire::runtime().await?;
+    let tools = runtime.inspect(&args.name).map(|info| info.tools).unwrap_or_default();
+    let gone = runtime.uninstall(&args.name)?;
+    forget_answers(tools.iter().map(|t| t.name.as_str())).await?;
     print_foreign(&format!("removed {} ({})\n", gone.name, gone.source))
+}
+
+/// What was answered for good was meant for this component: another one may have a tool of the same name.
+async fn forget_answers(tools: impl Iterator<Item = &str>) -> Result<(), Report> {
+    let ledger = Ledger::open(&Paths::find()?.data)?;
+    let approvals = ledger.all_approvals().await?;
+    for tool in tools {
+        for (worktree, _) in approvals.iter().filter(|(_, rule)| rule.permission == tool) {
+            ledger.revoke(worktree, Some(tool.to_owned()), None).await?;
+        }
+    }
+    Ok(())
 }
 
 /// A component is compiled and asked what it offers, which takes a while and no waiting.
@@ -148,7 +165,14 @@ fn given(args: &AddArgs, candidate: &Candidate, beside: Option<PathBuf>) -> Resu
     let beside = beside.filter(|_| flags.is_none() && !candidate.info.has_manifest);
     let Some(file) = args.policy.clone().or(beside) else { return Ok(flags) };
     let granted = policy(&file)?;
-    Ok(Some(flags.map_or_else(|| granted.clone(), |flags| granted.amended(&flags))))
+    Ok(Some(flags.map_or_else(|| granted.clone(), |flags| of_both(&granted, &flags))))
+}
+
+/// What a policy and flags both allow; flags that name limits alone leave the rest as the policy has it.
+fn of_both(policy: &Grant, flags: &Grant) -> Grant {
+    let rights = Grant { limits: LimitsAsked::default(), ..flags.clone() };
+    let met = if rights == Grant::default() { policy.clone() } else { policy.meet(flags) };
+    Grant { limits: flags.limits.or(&policy.limits), ..met }
 }
 
 fn policy(file: &Path) -> Result<Grant, Report> {

@@ -75,10 +75,11 @@ pub async fn fetch(source: &str, digest: Option<&str>) -> Result<Fetched, Report
             Fetched { source: reference.to_string(), name, bytes, sidecar: None, policy: None }
         }
     };
+    let found = format!("sha256:{}", runtime::install::sha256(&fetched.bytes));
     match digest {
-        Some(wanted) if format!("sha256:{}", runtime::install::sha256(&fetched.bytes)) != wanted => Err(Report::usage(
-            format!("{source} does not have the digest {wanted}"),
-            "Fetch it again, or check the digest.",
+        Some(wanted) if found != wanted => Err(Report::usage(
+            format!("{source} does not have the digest {wanted}: it has {found}"),
+            "Fetch it again, or compare that with what its publisher says.",
         )),
         _ => Ok(fetched),
     }
