@@ -26,11 +26,6 @@ use cli::{Cli, Command};
 use report::{Exit, Report};
 use std::process::ExitCode;
 
-/// Steps go from thread to thread, and what one allocates another frees: the system's allocator takes a lock or a system call for
-/// much of that.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     report::install_panic_report();
     start_log();
