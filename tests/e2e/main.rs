@@ -22,6 +22,7 @@ mod keys;
 mod network;
 mod permissions;
 mod plugins;
+mod plugins_hostile;
 mod plugins_remote;
 mod providers;
 mod story;

@@ -15,8 +15,9 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
-/// Bytes of compiled code; some ten times a component's own.
-const ARTIFACT_MAX: u64 = 1 << 30;
+/// Bytes of compiled code for each of a component's own, beside what any may have. Honest ones take about ten; tables that are
+/// filled at their ends make hundreds of thousands out of one.
+const GROWTH: u64 = 32;
 /// Bytes of what a failing child says that are kept.
 const SAID_MAX: u64 = 4 << 10;
 /// Threads of the compiler: each takes memory.
@@ -37,6 +38,8 @@ struct Limits {
     /// All of its threads together.
     cpu: Duration,
     wall: Duration,
+    /// Bytes of the code: the parent has to hold them.
+    code: u64,
 }
 
 impl Limits {
@@ -44,7 +47,8 @@ impl Limits {
     fn of(size: usize) -> Self {
         let mib = (size as u64).div_ceil(MIB);
         let cpu = Duration::from_secs(30 + 6 * mib);
-        Self { memory: (1024 + 64 * mib).min(4096) * MIB, cpu, wall: cpu * 2 + Duration::from_secs(30) }
+        let code = (32 + GROWTH * mib).min(1024) * MIB;
+        Self { memory: (1024 + 64 * mib).min(4096) * MIB, cpu, wall: cpu * 2 + Duration::from_secs(30), code }
     }
 }
 
@@ -57,12 +61,13 @@ pub fn compile(compiler: &Compiler, kind: EngineKind, raw: &Raw<'_>) -> Result<V
     let failed = |why: String| RuntimeError::Compile { name: raw.name.into(), why };
     let mut child =
         spawn(compiler, kind, limits).map_err(|e| failed(format!("the compiler could not be started: {e}")))?;
-    let outcome = std::thread::scope(|scope| converse(scope, &mut child, raw.bytes, limits.wall));
+    let outcome = std::thread::scope(|scope| converse(scope, &mut child, raw.bytes, limits));
     let outcome = outcome.map_err(|e| failed(e.to_string()))?;
     let excess = |limit: String| RuntimeError::CompileLimit { name: raw.name.into(), limit };
-    match (outcome.code, Verdict::of(outcome.status)) {
-        (Some(code), Verdict::Well) => Ok(code),
-        (None, _) => Err(excess(format!("{} s", limits.wall.as_secs()))),
+    match (outcome.heard, Verdict::of(outcome.status)) {
+        (Heard::Nothing, _) => Err(excess(format!("{} s", limits.wall.as_secs()))),
+        (Heard::TooMuch, _) => Err(excess(format!("{} MiB of compiled code", limits.code / MIB))),
+        (Heard::Code(code), Verdict::Well) => Ok(code),
         (_, Verdict::Cpu) => Err(excess(format!("{} s of computing", limits.cpu.as_secs()))),
         (_, Verdict::Memory) => Err(excess(format!("{} MiB of memory", limits.memory / MIB))),
         (_, Verdict::Failed) => Err(failed(outcome.said)),
@@ -94,13 +99,21 @@ impl Verdict {
 }
 
 struct Outcome {
-    /// `None`: the time was over.
-    code: Option<Vec<u8>>,
+    heard: Heard,
     said: String,
     status: ExitStatus,
 }
 
-fn converse<'s>(scope: &'s Scope<'s, '_>, child: &mut Child, bytes: &'s [u8], wall: Duration) -> io::Result<Outcome> {
+#[derive(Debug, PartialEq, Eq)]
+enum Heard {
+    Code(Vec<u8>),
+    /// More than there may be.
+    TooMuch,
+    /// The time was over.
+    Nothing,
+}
+
+fn converse<'s>(scope: &'s Scope<'s, '_>, child: &mut Child, bytes: &'s [u8], limits: Limits) -> io::Result<Outcome> {
     let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(io::Error::other("the child has no pipes"));
@@ -109,14 +122,18 @@ fn converse<'s>(scope: &'s Scope<'s, '_>, child: &mut Child, bytes: &'s [u8], wa
     scope.spawn(move || drop(stdin.write_all(bytes)));
     let said: ScopedJoinHandle<'s, _> = scope.spawn(move || read(stderr, SAID_MAX));
     let (send, receive) = sync_channel(1);
-    scope.spawn(move || drop(send.send(read(stdout, ARTIFACT_MAX + 1))));
-    let code = receive.recv_timeout(wall).ok().filter(|code| code.len() as u64 <= ARTIFACT_MAX);
-    if code.is_none() {
+    scope.spawn(move || drop(send.send(read(stdout, limits.code + 1))));
+    let heard = match receive.recv_timeout(limits.wall) {
+        Ok(code) if code.len() as u64 <= limits.code => Heard::Code(code),
+        Ok(_) => Heard::TooMuch,
+        Err(_) => Heard::Nothing,
+    };
+    if !matches!(heard, Heard::Code(_)) {
         child.kill()?;
     }
     let status = child.wait()?;
     let said = said.join().unwrap_or_default();
-    Ok(Outcome { code, said: String::from_utf8_lossy(&said).trim().to_owned(), status })
+    Ok(Outcome { heard, said: String::from_utf8_lossy(&said).trim().to_owned(), status })
 }
 
 fn read(from: impl Read, most: u64) -> Vec<u8> {
@@ -189,6 +206,7 @@ mod tests {
         let large = Limits::of(35 << 20);
         assert_eq!((large.memory / MIB, large.cpu.as_secs()), (3264, 240));
         assert_eq!(Limits::of(64 << 20).memory / MIB, 4096);
+        assert_eq!((small.code / MIB, large.code / MIB, Limits::of(2 << 20).code / MIB), (64, 1024, 96));
     }
 
     fn by(script: &str) -> Compiler {
@@ -205,6 +223,7 @@ mod tests {
             ("kill -KILL $$", Err("MiB of memory")),
             ("kill -XCPU $$", Err("36 s of computing")),
             ("exit 101", Err("MiB of memory")),
+            ("cat /dev/zero", Err("more than 64 MiB of compiled code")),
         ] {
             match (compile(&by(script), EngineKind::Acting, &raw), want) {
                 (Ok(code), Ok(want)) => assert_eq!(code, want),
@@ -220,9 +239,9 @@ mod tests {
     #[test]
     fn a_child_that_takes_too_long_is_killed() {
         let mut child = spawn(&by("exec sleep 60"), EngineKind::Acting, Limits::of(1)).unwrap();
-        let wall = Duration::from_millis(50);
-        let outcome = std::thread::scope(|scope| converse(scope, &mut child, &[7; 1_000_000], wall)).unwrap();
-        assert!(outcome.code.is_none());
+        let limits = Limits { wall: Duration::from_millis(50), ..Limits::of(1) };
+        let outcome = std::thread::scope(|scope| converse(scope, &mut child, &[7; 1_000_000], limits)).unwrap();
+        assert_eq!(outcome.heard, Heard::Nothing);
         assert_eq!(outcome.status.signal(), Some(Signal::KILL.as_raw()));
     }
 

@@ -8,10 +8,12 @@ use http::HeaderMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Until the head of an answer, and between two pieces of it.
+/// Until the head of an answer, and between two pieces of it; shorter where the config is less patient.
 const SILENCE: Duration = Duration::from_secs(30);
 /// For all of it.
 const WHOLE: Duration = Duration::from_secs(600);
+/// Bytes a second that have to come once the first silence is over: a server that drips is one that stalls.
+const PACE: u64 = 1 << 10;
 
 /// Told how many bytes have come, and of how many.
 pub type Progress<'a> = &'a (dyn Fn(u64, Option<u64>) + Send + Sync);
@@ -34,7 +36,7 @@ pub async fn from_url(
     if !answer.status().is_success() {
         return Err(failed(format!("the server answers {}", answer.status())));
     }
-    let bytes = body(answer, SIZE_MAX, progress).await.map_err(failed)?;
+    let bytes = line.body(answer, SIZE_MAX, progress).await.map_err(failed)?;
     same(&bytes, wanted).map_err(failed)?;
     Ok(bytes)
 }
@@ -61,6 +63,8 @@ pub(super) fn same(bytes: &[u8], wanted: &str) -> Result<(), String> {
 pub(super) struct Line {
     client: reqwest::Client,
     pub local: bool,
+    head: Duration,
+    idle: Duration,
 }
 
 impl Line {
@@ -75,7 +79,8 @@ impl Line {
         if parsed.scheme() != "https" && !local {
             return Err("only https is fetched from; http from this machine alone".into());
         }
-        Ok(Self { client: fetcher(local, options)?, local })
+        let (head, idle) = (options.first_byte.min(SILENCE), options.idle.min(SILENCE));
+        Ok(Self { client: fetcher(local, options)?, local, head, idle })
     }
 
     /// Whether credentials may go there too.
@@ -84,8 +89,40 @@ impl Line {
     }
 
     pub async fn get(&self, url: &str, headers: HeaderMap) -> Result<reqwest::Response, String> {
-        let sent = timeout(SILENCE, self.client.get(url).headers(headers).send()).await;
-        sent.map_err(|_| silent())?.map_err(|e| crate::http::because(&e))
+        let sent = timeout(self.head, self.client.get(url).headers(headers).send()).await;
+        sent.map_err(|_| silent(self.head))?.map_err(|e| crate::http::because(&e))
+    }
+
+    /// The body, bounded in size and time.
+    pub async fn body(
+        &self,
+        mut answer: reqwest::Response,
+        most: usize,
+        progress: Progress<'_>,
+    ) -> Result<Vec<u8>, String> {
+        let too_large = || format!("it is larger than {most} bytes");
+        let total = answer.content_length();
+        if total.is_some_and(|n| n > most as u64) {
+            return Err(too_large());
+        }
+        let (begun, mut bytes) = (Instant::now(), Vec::new());
+        loop {
+            let until = self.due(bytes.len() as u64).min(WHOLE);
+            let next = timeout_at((begun + until).min(Instant::now() + self.idle), answer.chunk()).await;
+            let next =
+                next.map_err(|_| if begun.elapsed() < until { silent(self.idle) } else { slow(&bytes, until) })?;
+            let Some(piece) = next.map_err(|e| crate::http::because(&e))? else { return Ok(bytes) };
+            if bytes.len() + piece.len() > most {
+                return Err(too_large());
+            }
+            bytes.extend_from_slice(&piece);
+            progress(bytes.len() as u64, total);
+        }
+    }
+
+    /// How long that many bytes may have taken.
+    fn due(&self, bytes: u64) -> Duration {
+        self.idle + Duration::from_millis(bytes * 1000 / PACE)
     }
 }
 
@@ -93,31 +130,12 @@ fn is_here(url: &reqwest::Url) -> bool {
     matches!(url.host_str(), Some("127.0.0.1" | "[::1]" | "localhost"))
 }
 
-fn silent() -> String {
-    format!("the server said nothing for {} s", SILENCE.as_secs())
+fn silent(waited: Duration) -> String {
+    format!("the server said nothing for {} s", waited.as_secs_f32())
 }
 
-/// The body, bounded.
-pub(super) async fn body(
-    mut answer: reqwest::Response,
-    most: usize,
-    progress: Progress<'_>,
-) -> Result<Vec<u8>, String> {
-    let too_large = || format!("it is larger than {} KiB", most >> 10);
-    let total = answer.content_length();
-    if total.is_some_and(|n| n > most as u64) {
-        return Err(too_large());
-    }
-    let (end, mut bytes) = (Instant::now() + WHOLE, Vec::new());
-    loop {
-        let next = timeout_at(end.min(Instant::now() + SILENCE), answer.chunk()).await;
-        let Some(piece) = next.map_err(|_| silent())?.map_err(|e| crate::http::because(&e))? else { return Ok(bytes) };
-        if bytes.len() + piece.len() > most {
-            return Err(too_large());
-        }
-        bytes.extend_from_slice(&piece);
-        progress(bytes.len() as u64, total);
-    }
+fn slow(bytes: &[u8], waited: Duration) -> String {
+    format!("the server is too slow: {} bytes in {} s", bytes.len(), waited.as_secs())
 }
 
 #[cfg(test)]

@@ -179,6 +179,11 @@ fn sound(lock: &Lock) -> Result<(), String> {
         if !is_hash {
             return Err(format!("the digest of `{}` is none", plugin.name));
         }
+        let beyond = Grant { limits: plugin.asked.limits.clone(), ..plugin.grant.clone() }.beyond(&plugin.asked);
+        // One that asked for nothing may have no manifest at all; then its person's word is the only bound.
+        if !plugin.asked.touches_nothing() && !beyond.touches_nothing() {
+            return Err(format!("`{}` is given more than it asks for: it {}", plugin.name, beyond.new_words()));
+        }
         if !names.insert(super::name::folded(&plugin.name)) {
             return Err(format!("`{}` is there twice", plugin.name));
         }

@@ -2,7 +2,7 @@
 //! it one layer of WebAssembly by its digest. A registry is not believed: what it sends has the digest that was asked for.
 
 use super::InstallError;
-use super::fetch::{Line, Progress, body, same, sha256_of};
+use super::fetch::{Line, Progress, same, sha256_of};
 use crate::anatomy::SIZE_MAX;
 use crate::http::HttpOptions;
 use base64::Engine;
@@ -169,7 +169,10 @@ impl Registry {
         let wanted = sha256_of(&layer.digest).ok_or("its component has no digest of SHA-256")?;
         let most = usize::try_from(layer.size).unwrap_or(usize::MAX).min(SIZE_MAX);
         let answer = self.get(&format!("{}/blobs/{}", self.base, layer.digest), "*/*").await?;
-        let bytes = body(answer, most, progress).await?;
+        let bytes = self.line.body(answer, most, progress).await?;
+        if bytes.len() as u64 != layer.size {
+            return Err(format!("its component has {} bytes, and its manifest says {}", bytes.len(), layer.size));
+        }
         same(&bytes, wanted)?;
         Ok(bytes)
     }
@@ -177,7 +180,7 @@ impl Registry {
     /// By tag as the registry has it now; by digest exactly that.
     async fn manifest(&self, wanted: &str) -> Result<Manifest, String> {
         let answer = self.get(&format!("{}/manifests/{wanted}", self.base), MANIFESTS).await?;
-        let bytes = body(answer, MANIFEST_MAX, &|_, _| ()).await?;
+        let bytes = self.line.body(answer, MANIFEST_MAX, &|_, _| ()).await?;
         if wanted.contains(':') {
             same(&bytes, sha256_of(wanted).ok_or("its manifest has no digest of SHA-256")?)?;
         }
@@ -227,7 +230,7 @@ impl Registry {
         if !answer.status().is_success() {
             return Err(refused());
         }
-        let bytes = body(answer, TOKEN_MAX, &|_, _| ()).await?;
+        let bytes = self.line.body(answer, TOKEN_MAX, &|_, _| ()).await?;
         let token = token_of(&bytes).ok_or("the registry gave no token")?;
         sensitive(&format!("Bearer {token}")).ok_or_else(|| "the registry gave a token that is none".into())
     }
