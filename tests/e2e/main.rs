@@ -29,3 +29,4 @@ mod story;
 mod strangers;
 mod undo;
 mod webfetch;
+mod workspace_plugins;

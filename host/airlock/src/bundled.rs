@@ -30,6 +30,7 @@ mod tests {
             compiler: None,
             require_sandbox: false,
             private: vec![],
+            brought: runtime::Brought::default(),
             network: runtime::caps::http::Means::default(),
         })
         .unwrap();

@@ -22,7 +22,7 @@ use model::session::Session;
 use model::store::{Store, StoreError};
 use model::undo::Disk;
 use runtime::caps::http::Means;
-use runtime::{Compiler, HttpOptions, Runtime, RuntimeError, RuntimeOptions};
+use runtime::{Brought, Compiler, HttpOptions, Runtime, RuntimeError, RuntimeOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -46,7 +46,17 @@ pub struct Opening {
 /// # Errors
 /// What keeps them from being loaded.
 pub async fn runtime() -> Result<Arc<Runtime>, Report> {
-    let options = options_of(&Paths::find()?, false, Means::default());
+    let options = options_of(&Paths::find()?, false, Means::default(), Brought::default());
+    let opened = tokio::task::spawn_blocking(move || Runtime::open(options)).await;
+    Ok(opened.map_err(broke)??)
+}
+
+/// As [`runtime`], with what the config here brings along.
+///
+/// # Errors
+/// As [`runtime`]; a config that is wrong.
+pub async fn runtime_of(ground: &Ground) -> Result<Arc<Runtime>, Report> {
+    let options = options_of(&ground.paths, false, Means::default(), ground.config.brought.clone());
     let opened = tokio::task::spawn_blocking(move || Runtime::open(options)).await;
     Ok(opened.map_err(broke)??)
 }
@@ -57,7 +67,7 @@ fn network(ground: &Ground) -> Means {
     Means { secrets: Arc::new(Declared::new(&ground.config, &ground.keys)), ca, ..Means::default() }
 }
 
-fn options_of(paths: &Paths, require_sandbox: bool, network: Means) -> RuntimeOptions {
+fn options_of(paths: &Paths, require_sandbox: bool, network: Means, brought: Brought) -> RuntimeOptions {
     RuntimeOptions {
         cache_dir: paths.cache.join("compiled"),
         data_dir: paths.data.clone(),
@@ -67,6 +77,7 @@ fn options_of(paths: &Paths, require_sandbox: bool, network: Means) -> RuntimeOp
         require_sandbox,
         private: vec![paths.config.clone()],
         network,
+        brought,
     }
 }
 
@@ -90,7 +101,7 @@ pub fn in_background(runtime: &Arc<Runtime>, name: String, load: impl Fn(&Runtim
 #[must_use]
 pub fn open(ground: &Ground, require_sandbox: bool) -> Opening {
     let data = ground.paths.data.clone();
-    let options = options_of(&ground.paths, require_sandbox, network(ground));
+    let options = options_of(&ground.paths, require_sandbox, network(ground), ground.config.brought.clone());
     Opening {
         ledger: tokio::task::spawn_blocking(move || Ledger::open(&data)),
         runtime: tokio::task::spawn_blocking(move || Runtime::open(options)),
@@ -101,7 +112,9 @@ impl Opening {
     /// # Errors
     /// What keeps one of them shut.
     pub async fn ready(self) -> Result<Rooms, Report> {
-        Ok(Rooms { ledger: self.ledger.await.map_err(broke)??, runtime: self.runtime.await.map_err(broke)?? })
+        let rooms = Rooms { ledger: self.ledger.await.map_err(broke)??, runtime: self.runtime.await.map_err(broke)?? };
+        rooms.runtime.notices().iter().for_each(|notice| say(notice));
+        Ok(rooms)
     }
 }
 

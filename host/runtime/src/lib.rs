@@ -2,6 +2,7 @@
 
 mod anatomy;
 mod bounds;
+mod brought;
 mod callable;
 pub mod caps;
 mod codec;
@@ -41,6 +42,7 @@ mod vault;
 mod veil;
 pub mod yaml;
 
+pub use brought::{Brought, PluginUse, Use, granted_to_file};
 pub use compile::{Compiler, compile_apart};
 pub use error::RuntimeError;
 pub use hooks::HookUse;
@@ -51,5 +53,5 @@ pub use open::{Runtime, RuntimeOptions};
 pub use provider::ProviderConfig;
 pub use registry::{HookPoint, PluginInfo, ProviderInfo};
 pub use secret::Secret;
-pub use source::read_bounded;
+pub use source::{Origin, read_bounded};
 pub use tape::{Pace, StandIn, Tape, TapeError};

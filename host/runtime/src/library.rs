@@ -3,12 +3,14 @@
 //! somebody names it. So a first start compiles what it uses and no more. What is installed was learnt then.
 
 use crate::anatomy::Anatomy;
+use crate::brought::{Brought, PluginUse, Term, Use};
 use crate::error::RuntimeError;
 use crate::install::Depot;
 use crate::loader::Loader;
 use crate::once::Once;
 use crate::registry::Plugin;
 use crate::source::{Bytes, Installed, Source};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -53,6 +55,8 @@ pub struct Library {
     entries: Vec<Entry>,
     notify: Notify,
     compiled: AtomicBool,
+    /// What a config says that comes to nothing, and why.
+    pub notices: Vec<String>,
 }
 
 struct Entry {
@@ -63,14 +67,17 @@ struct Entry {
 
 impl Entry {
     fn bundled(b: &Bundled) -> Self {
-        let source = Source { name: b.name.into(), bytes: Bytes::Bundled(b.bytes) };
+        let source = Source::of(b.name, Bytes::Bundled(b.bytes));
         Self { source, learnt: b.learnt, plugin: Once::default() }
     }
 
     /// Known since it was installed: it is learnt again only where that was forgotten.
     fn installed(installed: Installed) -> Self {
         let name = installed.pinned.name.clone();
-        let source = Source { name, bytes: Bytes::Installed(Arc::new(installed)) };
+        Self::strange(Source::of(&name, Bytes::Installed(Arc::new(installed))))
+    }
+
+    fn strange(source: Source) -> Self {
         Self { source, learnt: Learnt::AtStart, plugin: Once::default() }
     }
 
@@ -105,15 +112,67 @@ impl Library {
     ///
     /// # Errors
     /// A component of the program that cannot be used, or a lock that is damaged.
-    pub fn open(loader: &Loader, bundled: &[Bundled], depot: &Depot, notify: Notify) -> Result<Self, RuntimeError> {
+    pub fn open(
+        loader: &Loader,
+        bundled: &[Bundled],
+        depot: &Depot,
+        brought: &Brought,
+        notify: Notify,
+    ) -> Result<Self, RuntimeError> {
         let mut entries: Vec<Entry> = bundled.iter().map(Entry::bundled).collect();
         for pinned in depot.read()?.plugins {
             let file = depot.file(&pinned.blake3);
             entries.push(Entry::installed(Installed::new(pinned, file)?));
         }
-        let library = Self { entries, notify, compiled: AtomicBool::new(false) };
+        let mut library = Self { entries, notify, compiled: AtomicBool::new(false), notices: Vec::new() };
+        brought.plugins.iter().for_each(|said| library.bring(brought, said));
         library.learn(loader, |e| e.learnt.has_tools())?;
+        library.notices.extend(library.hidden_tools(loader));
         Ok(library)
+    }
+
+    /// What cannot be brought along is left out, and the rest goes on.
+    fn bring(&mut self, brought: &Brought, said: &PluginUse) {
+        let there = self.entries.iter_mut().find(|e| e.source.name == said.name);
+        match (&said.how, there) {
+            (Use::File { path, grant }, _) => {
+                let taken: Vec<String> = self.entries.iter().map(|e| e.source.name.clone()).collect();
+                match brought.source(&said.name, path, grant.as_ref(), &taken) {
+                    Ok(source) => self.entries.push(Entry::strange(source)),
+                    Err(why) => self.notices.push(format!("the plugin `{}` of the config is left out: {why}", said.name)),
+                }
+            }
+            (Use::Narrowed(most), Some(entry)) => entry.source.terms.push(Term::Narrowed(most.clone())),
+            (Use::Granted(grant), Some(entry)) if !entry.source.is_bundled() => {
+                entry.source.terms.push(Term::Granted(grant.clone()));
+            }
+            (Use::Granted(_), _) => self.notices.push(format!(
+                "the config grants something to `{}`, which is not installed: add it with `airlock plugin add`, or name its file as `source`",
+                said.name
+            )),
+            // What is not there is narrow enough.
+            (Use::Narrowed(_), None) => {}
+        }
+    }
+
+    /// Tools that a config brings along under a name that is taken: the first of a name stands.
+    fn hidden_tools(&self, loader: &Loader) -> Vec<String> {
+        if self.entries.iter().all(|e| e.source.file.is_none()) {
+            return Vec::new();
+        }
+        let (mut names, mut told) = (BTreeMap::new(), Vec::new());
+        for plugin in self.with_tools(loader) {
+            for tool in &plugin.about.tools {
+                let first = names.entry(tool.name.clone()).or_insert_with(|| plugin.source.name.clone());
+                if plugin.source.file.is_some() && *first != plugin.source.name {
+                    told.push(format!(
+                        "the tool `{}` of the plugin `{}` of the config is left out: `{first}` has one of that name, which stands",
+                        tool.name, plugin.source.name
+                    ));
+                }
+            }
+        }
+        told
     }
 
     /// Something was not known yet, and was compiled to be learnt.

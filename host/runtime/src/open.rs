@@ -1,5 +1,6 @@
 //! The runtime as the rest of the host sees it.
 
+use crate::brought::Brought;
 use crate::caps::Private;
 use crate::caps::http::Means;
 use crate::caps::process::Sandbox;
@@ -14,7 +15,7 @@ use crate::library::{Bundled, Library, Notify};
 use crate::loader::Loader;
 use crate::provider::{Adapter, ProviderConfig};
 use crate::registry::{HookPoint, Plugin, PluginInfo, ProviderInfo};
-use crate::source::{Bytes, Source, read_bounded};
+use crate::source::{Bytes, Source};
 use crate::tools::ToolSet;
 use model::hook::{Hooks, NoHooks};
 use model::journal::Journal;
@@ -40,6 +41,8 @@ pub struct RuntimeOptions {
     pub private: Vec<PathBuf>,
     /// What requests of components stand on.
     pub network: Means,
+    /// What configs say of components.
+    pub brought: Brought,
 }
 
 /// All components, and the means to run them.
@@ -54,6 +57,7 @@ pub struct Runtime {
     private: Arc<Private>,
     scanner: Arc<Scanner>,
     network: Arc<Means>,
+    brought: Brought,
 }
 
 impl Runtime {
@@ -66,10 +70,11 @@ impl Runtime {
             tracing::warn!(%error, "this process could not be closed to others");
         }
         let loader = Loader::new(&options.cache_dir, &options.data_dir, options.compiler);
-        let library = Library::open(&loader, &options.bundled, &Depot::new(&options.data_dir), options.on_compile)?;
+        let depot = Depot::new(&options.data_dir);
+        let library = Library::open(&loader, &options.bundled, &depot, &options.brought, options.on_compile)?;
         let acting = Semaphore::new(EngineKind::Acting.slots().into());
         let codecs = Arc::new(Semaphore::new(EngineKind::Codec.slots().into()));
-        let RuntimeOptions { cache_dir, data_dir, require_sandbox, mut private, network, .. } = options;
+        let RuntimeOptions { cache_dir, data_dir, require_sandbox, mut private, network, brought, .. } = options;
         let network = Arc::new(network);
         private.extend([cache_dir, data_dir.clone()]);
         // Acts are judged on real paths. What is not there yet is kept too: nobody is to put a config there.
@@ -89,6 +94,7 @@ impl Runtime {
             private,
             scanner,
             network,
+            brought,
         }))
     }
 
@@ -193,6 +199,12 @@ impl Runtime {
         self.find(Role::Any, file_or_name).map(|p| p.info())
     }
 
+    /// What a config says of components that comes to nothing, and why.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.library.notices
+    }
+
     pub(crate) fn data_dir(&self) -> &Path {
         &self.data_dir
     }
@@ -267,12 +279,7 @@ impl Runtime {
     }
 
     fn read(&self, path: &Path) -> Result<Arc<Plugin>, RuntimeError> {
-        let unreadable = |e: std::io::Error| RuntimeError::Unreadable { path: path.to_owned(), why: e.to_string() };
-        let bytes = read_bounded(path).map_err(unreadable)?;
-        let name = path.display().to_string();
-        // A signature that does not fit is worse than none.
-        crate::install::signer(&name, &bytes)?;
-        let source = Source { name, bytes: Bytes::Read(bytes.into()) };
+        let source = Source::of(&path.display().to_string(), Bytes::Read(self.brought.read(path)?.into()));
         let plugin = Plugin::remembered(&self.loader, &source);
         plugin.map_or_else(|| Plugin::learn(&self.loader, source), Ok).map(Arc::new)
     }

@@ -10,7 +10,7 @@ use crate::install::signer;
 use crate::loader::Loader;
 use crate::manifest::Manifest;
 use crate::once::Once;
-use crate::source::{Bytes, Source};
+use crate::source::{Bytes, Origin, Source};
 use crate::v0_1::{Codec, Hook};
 use model::grant::Grant;
 use model::provider::Model;
@@ -118,8 +118,7 @@ impl About {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginInfo {
     pub name: String,
-    /// Part of the program.
-    pub bundled: bool,
+    pub origin: Origin,
     /// BLAKE3 of the component, hex.
     pub digest: String,
     /// Bytes.
@@ -215,7 +214,7 @@ impl Plugin {
 
     fn new(source: Source, digest: Digest, about: About) -> Self {
         Self {
-            grant: Arc::new(source.installed().map_or_else(|| about.manifest.grant(), |i| i.pinned.grant.clone())),
+            grant: Arc::new(granted(&source, &about)),
             label: source.name.as_str().into(),
             source,
             digest,
@@ -265,7 +264,7 @@ impl Plugin {
         let has_manifest = *manifest != Manifest::default();
         let mut info = PluginInfo {
             name: self.source.name.clone(),
-            bundled: self.source.is_bundled(),
+            origin: self.source.origin(),
             digest: self.digest.hex(),
             size: self.source.size(),
             description: manifest.description.clone(),
@@ -292,10 +291,23 @@ impl Plugin {
             if let Some(manifest) = &installed.pinned.manifest {
                 info.describe_by(manifest);
             }
-            info.grant = installed.pinned.grant.clone();
         }
+        if let Some(file) = &self.source.file {
+            info.source = Some(file.display().to_string());
+        }
+        info.grant = (*self.grant).clone();
         info
     }
+}
+
+/// What it may do: as it was agreed to or as it asks, with what configs say laid over that.
+fn granted(source: &Source, about: &About) -> Grant {
+    let own = (about.manifest != Manifest::default()).then(|| about.manifest.grant());
+    let sidecar = source.installed().and_then(|i| i.pinned.manifest.as_ref()).map(Manifest::grant);
+    let asks = sidecar.or(own);
+    let held = source.installed().map(|i| i.pinned.grant.clone());
+    let held = held.unwrap_or_else(|| about.manifest.grant());
+    source.terms.iter().fold(held, |held, term| term.over(&held, asks.as_ref()))
 }
 
 fn about_file(digest: &Digest) -> String {

@@ -1,8 +1,10 @@
 //! Where the bytes of a component are, and whether they are still those that were looked at.
 
+use crate::brought::Term;
 use crate::compile::Digest;
 use crate::error::RuntimeError;
 use crate::install::{InstallError, Pinned};
+use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,10 @@ use std::sync::Arc;
 pub struct Source {
     pub name: String,
     pub bytes: Bytes,
+    /// Of one that a config brings along.
+    pub file: Option<PathBuf>,
+    /// What configs say it may do.
+    pub terms: Vec<Term>,
 }
 
 #[derive(Clone)]
@@ -23,6 +29,17 @@ pub enum Bytes {
     Read(Arc<[u8]>),
     /// In the data folder, under the digest that the person agreed to.
     Installed(Arc<Installed>),
+}
+
+/// How a component came to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// Part of the program.
+    Bundled,
+    Installed,
+    /// By its file, in a config or on the command line.
+    Named,
 }
 
 /// What the lock says of a component, and where its file lies.
@@ -44,8 +61,22 @@ impl Installed {
 
 impl Source {
     #[must_use]
+    pub fn of(name: &str, bytes: Bytes) -> Self {
+        Self { name: name.into(), bytes, file: None, terms: Vec::new() }
+    }
+
+    #[must_use]
     pub fn is_bundled(&self) -> bool {
         matches!(self.bytes, Bytes::Bundled(_))
+    }
+
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        match self.bytes {
+            Bytes::Bundled(_) => Origin::Bundled,
+            Bytes::Installed(_) => Origin::Installed,
+            Bytes::Read(_) => Origin::Named,
+        }
     }
 
     #[must_use]

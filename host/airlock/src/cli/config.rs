@@ -6,7 +6,9 @@ use crate::config::file::{KeySource, ProviderEntry};
 use crate::config::names::{self, Known};
 use crate::report::Report;
 use clap::Subcommand;
+use model::grant::Grant;
 use model::provider::ModelRef;
+use runtime::Use;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -28,7 +30,7 @@ pub async fn main(command: &ConfigCommand) -> Result<(), Report> {
 async fn check(args: &Listing) -> Result<(), Report> {
     let ground = Ground::of(args)?;
     ground.print_notices();
-    let known = Known::of(&*crate::wire::runtime().await?);
+    let known = Known::of(&*crate::wire::runtime_of(&ground).await?);
     let mut wrong = names::all(&ground.config, &known);
     if let Some(last) = wrong.pop() {
         // Each with its own next step: the last one is the command's own error.
@@ -87,6 +89,7 @@ fn in_force(ground: &Ground) -> Value {
             "max_sessions": c.storage.max_sessions,
             "journal_bytes": c.storage.journal_bytes,
         },
+        "plugins": c.brought.plugins.iter().map(|p| (p.name.clone(), plugin(&p.how))).collect::<Map<_, _>>(),
         "hooks": c.hooks.iter().map(|h| &h.name).collect::<Vec<_>>(),
         "aliases": c.aliases.iter().map(|(n, m)| (n.clone(), m.to_string().into())).collect::<Map<_, _>>(),
         "fallback": c.fallback.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -101,6 +104,14 @@ fn in_force(ground: &Ground) -> Value {
         }))).collect::<Map<_, _>>(),
         "agents": c.agents.keys().collect::<Vec<_>>(),
     })
+}
+
+fn plugin(how: &Use) -> Value {
+    match how {
+        Use::File { path, grant } => json!({ "source": path, "may": grant.as_ref().map(Grant::words) }),
+        Use::Granted(grant) => json!({ "may": grant.words() }),
+        Use::Narrowed(grant) => json!({ "may_at_most": grant.words() }),
+    }
 }
 
 fn reference(said: &Said<ModelRef>) -> Value {

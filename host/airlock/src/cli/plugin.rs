@@ -100,7 +100,7 @@ pub async fn main(command: &'static PluginCommand) -> Result<Exit, Report> {
 }
 
 async fn list(args: &ListArgs) -> Result<(), Report> {
-    let runtime = wire::runtime().await?;
+    let runtime = here().await?;
     let plugins = runtime.plugins()?;
     for why in runtime.unsound()? {
         say(&why.to_string());
@@ -111,8 +111,18 @@ async fn list(args: &ListArgs) -> Result<(), Report> {
     }
 }
 
+/// With what the config here brings along, unless it is wrong: these commands are there to find out.
+async fn here() -> Result<Arc<runtime::Runtime>, Report> {
+    let Ok(ground) = Ground::find(None, &Permits::default(), Overrides::default()) else {
+        return wire::runtime().await;
+    };
+    let runtime = wire::runtime_of(&ground).await?;
+    runtime.notices().iter().for_each(|notice| say(notice));
+    Ok(runtime)
+}
+
 async fn inspect(args: &InspectArgs) -> Result<(), Report> {
-    let runtime = wire::runtime().await?;
+    let runtime = here().await?;
     let name = args.plugin.clone();
     // A file is compiled, which takes a while and no waiting.
     let looked = tokio::task::spawn_blocking(move || runtime.inspect(&name)).await;
@@ -132,7 +142,11 @@ fn offers(p: &PluginInfo) -> String {
 }
 
 fn row(p: &PluginInfo) -> Vec<String> {
-    let from = if p.bundled { "bundled" } else { "installed" };
+    let from = match p.origin {
+        runtime::Origin::Bundled => "bundled",
+        runtime::Origin::Installed => "installed",
+        runtime::Origin::Named => "from the config",
+    };
     let text = |t: &Option<String>| t.clone().unwrap_or_default();
     vec![p.name.clone(), text(&p.version), from.into(), offers(p), text(&p.description)]
 }
@@ -145,7 +159,7 @@ fn as_json(p: &PluginInfo) -> Value {
         })
     });
     json!({
-        "name": p.name, "bundled": p.bundled, "digest": p.digest, "size": p.size,
+        "name": p.name, "bundled": p.origin == runtime::Origin::Bundled, "origin": p.origin, "digest": p.digest, "size": p.size,
         "description": p.description, "version": p.version, "licence": p.licence, "homepage": p.homepage,
         "tools": p.tools, "hooks": p.hooks, "provider": provider,
         "publisher": p.publisher, "source": p.source, "grant": p.grant, "imports": p.imports, "exports": p.exports,

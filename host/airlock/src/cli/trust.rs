@@ -3,7 +3,7 @@
 use super::{Format, columns, place, print_foreign, print_json};
 use crate::config::paths::Paths;
 use crate::config::trust::{Trust, TrustError};
-use crate::config::untrusted;
+use crate::config::{Untrusted, untrusted};
 use crate::report::Report;
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -52,20 +52,21 @@ fn file_of(dir: Option<&Path>) -> Result<PathBuf, Report> {
 
 fn trust(paths: &Paths, dir: Option<&Path>) -> Result<(), Report> {
     let file = file_of(dir)?;
-    let (keys, digest) = untrusted(&file, paths.home.as_deref())?;
+    let Untrusted { keys, digest, plugins } = untrusted(&file, paths.home.as_deref())?;
     let digest = digest.ok_or_else(|| {
         let what = format!("{} names a file (a component, or `http.ca_file`) that cannot be read", file.display());
         Report::usage(what, "Put it where the config says, relative to its folder, or take it out of there.")
     })?;
     Trust::add(&paths.data, &file, &digest)?;
     let counts = if keys.is_empty() { "nothing yet that needed it".into() } else { keys.join(", ") };
-    print_foreign(&format!("{} is trusted as it is now; this counts: {counts}\n", file.display()))
+    let plugins: String = plugins.iter().map(|p| format!("  {p}\n")).collect();
+    print_foreign(&format!("{} is trusted as it is now; this counts: {counts}\n{plugins}", file.display()))
 }
 
 fn list(paths: &Paths, format: Format) -> Result<(), Report> {
     let trust = Trust::load(&paths.data)?;
     let state = |file: &Path, known: &str| match untrusted(file, paths.home.as_deref()) {
-        Ok((_, Some(now))) if now == known => "trusted",
+        Ok(Untrusted { digest: Some(now), .. }) if now == known => "trusted",
         Ok(_) => "changed since: not trusted",
         Err(_) => "gone, or cannot be read",
     };

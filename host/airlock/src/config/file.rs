@@ -5,6 +5,7 @@ use super::error::ConfigError;
 use super::http::{self, HttpEntry};
 use super::inputs::{InputConfig, KEYS};
 use super::models::{self, Aliases, decimal};
+use super::plugins::{self, PluginEntry};
 use super::read::{Node, Source, Table, parse};
 use super::rules::{self, Permissions};
 use agent::CompactionOptions;
@@ -16,6 +17,7 @@ use model::profile::AgentMode;
 use model::provider::{Model, ModelRef};
 use runtime::HookUse;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store::Retention;
@@ -27,6 +29,8 @@ pub struct FileConfig {
     pub path: PathBuf,
     /// A workspace's file that the person trusts as it is.
     pub trusted: bool,
+    /// The files that it names, each with the SHA-256 under which it is trusted.
+    pub pins: BTreeMap<PathBuf, String>,
     pub model: Option<ModelRef>,
     pub small_model: Option<ModelRef>,
     pub agent: Option<String>,
@@ -46,6 +50,7 @@ pub struct FileConfig {
     /// Asked in this order where the model before fails for good.
     pub fallback: Vec<ModelRef>,
     pub http: HttpEntry,
+    pub plugins: IndexMap<String, PluginEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +147,7 @@ const ROOT: &[&str] = &[
     "http",
     "storage",
     "flow",
+    "plugins",
     KEYS[0],
     KEYS[1],
     KEYS[2],
@@ -172,6 +178,7 @@ impl FileConfig {
         Ok(Self {
             path: path.into(),
             trusted: false,
+            pins: BTreeMap::new(),
             model: root.read("model", model_ref)?,
             small_model: root.read("small_model", model_ref)?,
             fallback: root.read("fallback", models)?.unwrap_or_default(),
@@ -183,11 +190,12 @@ impl FileConfig {
             limits: root.read("limits", limits)?.unwrap_or_default(),
             offspring: root.read("limits", offspring)?.unwrap_or_default(),
             compaction: root.read("compaction", compaction::read)?,
-            hooks: root.read("hooks", |n| n.items()?.iter().map(hook).collect())?,
+            hooks: root.read("hooks", |n| n.items()?.iter().map(|n| hook(n, path, home)).collect())?,
             inputs: InputConfig::read(root, &aliases)?,
             secrets: named(root, "secrets", |n| secret(n, home))?,
             flow: root.read("flow", super::flow::read)?.unwrap_or_default(),
             storage: root.read("storage", super::storage::read)?,
+            plugins: named(root, "plugins", |n| plugins::read(n, path, home))?,
             aliases,
         })
     }
@@ -203,14 +211,14 @@ pub fn named<T>(
 }
 
 /// A name, or a table with what the hook may do.
-fn hook(node: &Node<'_>) -> Result<HookUse, ConfigError> {
+fn hook(node: &Node<'_>, config: &Path, home: Option<&Path>) -> Result<HookUse, ConfigError> {
     if node.value().is_str() {
-        return Ok(HookUse { name: node.text()?, may_allow: false });
+        return Ok(HookUse { name: component(&node.text()?, config, home), may_allow: false });
     }
     let table = node.table()?;
     table.only(HOOK)?;
     Ok(HookUse {
-        name: table.need("name", "Name the hook, such as name = \"redact\".", Node::text)?,
+        name: component(&table.need("name", "Name the hook, such as name = \"redact\".", Node::text)?, config, home),
         may_allow: table.read("may_allow", Node::flag)?.unwrap_or(false),
     })
 }
@@ -219,7 +227,7 @@ fn provider(node: &Node<'_>, config: &Path, home: Option<&Path>) -> Result<Provi
     let table = node.table()?;
     table.only(PROVIDER)?;
     Ok(ProviderEntry {
-        adapter: adapter(
+        adapter: component(
             &table.need("adapter", "Name the adapter, such as \"openai-chat\".", Node::text)?,
             config,
             home,
@@ -233,7 +241,7 @@ fn provider(node: &Node<'_>, config: &Path, home: Option<&Path>) -> Result<Provi
 }
 
 /// A name, or the file of a component: `~/x.wasm`, or relative to the folder of the config.
-fn adapter(text: &str, config: &Path, home: Option<&Path>) -> String {
+fn component(text: &str, config: &Path, home: Option<&Path>) -> String {
     let is_file = text.contains('/') || Path::new(text).extension().is_some_and(|e| e == "wasm");
     if is_file { beside(text, config, home).display().to_string() } else { text.to_owned() }
 }

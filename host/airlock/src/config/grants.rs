@@ -11,6 +11,7 @@ use std::time::Duration;
 
 const ROOT: &[&str] =
     &["description", "version", "licence", "homepage", "fs", "http", "process", "env", "secrets", "limits"];
+const RIGHTS: &[&str] = &["fs", "http", "process", "env", "secrets", "limits"];
 const LIMITS: &[&str] = &["memory", "cpu", "wall", "output"];
 /// Bytes of such a file.
 const SIZE_MAX: u64 = 64 << 10;
@@ -37,13 +38,26 @@ fn from_text(path: &Path, text: &str) -> Result<Manifest, ConfigError> {
             version: root.read("version", Node::text)?,
             licence: root.read("licence", Node::text)?,
             homepage: root.read("homepage", Node::text)?,
-            fs: root.read("fs", folders)?.unwrap_or_default(),
-            http: root.read("http", requests)?.unwrap_or_default(),
-            process: Programs { programs: names(root, "process", "programs")? },
-            env: AllowList { allow: names(root, "env", "allow")? },
-            secrets: AllowList { allow: names(root, "secrets", "allow")? },
-            limits: root.read("limits", limits)?.unwrap_or_default(),
+            ..touching(root)?
         })
+    })
+}
+
+/// A table of rights and nothing else.
+pub(super) fn rights(table: &Table<'_>) -> Result<Grant, ConfigError> {
+    table.only(RIGHTS)?;
+    Ok(touching(table)?.grant())
+}
+
+fn touching(table: &Table<'_>) -> Result<Manifest, ConfigError> {
+    Ok(Manifest {
+        fs: table.read("fs", folders)?.unwrap_or_default(),
+        http: table.read("http", requests)?.unwrap_or_default(),
+        process: Programs { programs: names(table, "process", "programs")? },
+        env: AllowList { allow: names(table, "env", "allow")? },
+        secrets: AllowList { allow: names(table, "secrets", "allow")? },
+        limits: table.read("limits", limits)?.unwrap_or_default(),
+        ..Manifest::default()
     })
 }
 

@@ -17,6 +17,7 @@ pub mod keys;
 pub mod models;
 pub mod names;
 pub mod paths;
+mod plugins;
 pub mod probe;
 pub mod providers;
 mod read;
@@ -42,7 +43,7 @@ use model::provider::ModelRef;
 use models::Aliases;
 use paths::{Paths, Place};
 use rules::Permissions;
-use runtime::HookUse;
+use runtime::{Brought, HookUse};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use store::Retention;
@@ -123,6 +124,8 @@ pub struct Config {
     /// Asked in this order where the model before fails for good.
     pub fallback: Vec<ModelRef>,
     pub http: HttpEntry,
+    /// Components of the files, and what installed ones may do.
+    pub brought: Brought,
     /// `permission.continue`.
     pub go_on: bool,
     /// Every permission that files and flags name, and where.
@@ -172,8 +175,13 @@ impl Config {
     /// Pure: defaults < user < workspace < environment < flags.
     #[must_use]
     pub fn merge(user: FileConfig, workspace: Option<FileConfig>, env: Variables, flags: Overrides) -> Self {
+        let mut brought = Brought { plugins: plugins::in_full(&user), ..Brought::default() };
         let (user, workspace) = match workspace {
-            Some(trusted) if trusted.trusted => (user.under(&trusted), Some(trusted)),
+            Some(trusted) if trusted.trusted => {
+                brought.plugins.extend(plugins::in_full(&trusted));
+                brought.pins.clone_from(&trusted.pins);
+                (user.under(&trusted), Some(trusted))
+            }
             other => (user, other),
         };
         let mut agents = agents::built_in();
@@ -201,6 +209,7 @@ impl Config {
             aliases: user.aliases,
             fallback: user.fallback,
             http: user.http,
+            brought,
             go_on: user.permissions.go_on.unwrap_or(false),
             named,
             layers: layer(&user.path, Reach::Full, user.permissions.rules).into_iter().collect(),
@@ -237,6 +246,7 @@ impl Config {
                 ignored.join(", ")
             ));
         }
+        self.brought.plugins.extend(plugins::narrowing(&workspace));
         self.named.extend(places(&workspace.permissions));
         self.layers.extend(layer(&workspace.path, Reach::NarrowOnly, workspace.permissions.rules));
         self.limits = tighter(std::mem::take(&mut self.limits), workspace.limits);
@@ -317,6 +327,7 @@ fn widening(file: &FileConfig) -> Vec<&'static str> {
         told(!file.aliases.is_empty(), "aliases"),
         told(!file.fallback.is_empty(), "fallback"),
         told(file.http != HttpEntry::default(), "http"),
+        told(file.plugins.values().any(|p| p.source.is_some()), "plugins"),
     ]
     .into_iter()
     .flatten()
@@ -373,15 +384,25 @@ fn read_workspace(file: &Path, paths: &Paths) -> Result<Option<FileConfig>, Conf
     let mut config = FileConfig::parse(file, &text, paths.home.as_deref())?;
     let trust = trust::Trust::load(&paths.data);
     let unreadable = |e: trust::TrustError| ConfigError::Unreadable { file: paths.data.clone(), why: e.to_string() };
-    config.trusted = trust.map_err(unreadable)?.holds(file, &text, &config);
+    if let Some(pins) = trust.map_err(unreadable)?.holds(file, &text, &config) {
+        config.trusted = true;
+        config.pins = pins;
+    }
     Ok(Some(config))
 }
 
-/// What of a workspace's file counts only once it is trusted, and the digest under which it would be.
-///
+/// What of a workspace's file counts only once it is trusted.
+pub struct Untrusted {
+    pub keys: Vec<&'static str>,
+    /// Under which it would be trusted; `None` where a file that it names cannot be read.
+    pub digest: Option<String>,
+    /// What each component that it names could do then, in sentences.
+    pub plugins: Vec<String>,
+}
+
 /// # Errors
 /// A file that is not there or is wrong.
-pub fn untrusted(file: &Path, home: Option<&Path>) -> Result<(Vec<&'static str>, Option<String>), ConfigError> {
+pub fn untrusted(file: &Path, home: Option<&Path>) -> Result<Untrusted, ConfigError> {
     let gone = || ConfigError::Unreadable { file: file.into(), why: "it is not there".into() };
     let text = read_text(file)?.ok_or_else(gone)?;
     let config = FileConfig::parse(file, &text, home)?;
@@ -390,9 +411,10 @@ pub fn untrusted(file: &Path, home: Option<&Path>) -> Result<(Vec<&'static str>,
     let told = |is: bool, key| is.then_some(key);
     keys.extend(told(!config.permissions.rules.is_empty(), "permission"));
     keys.extend(told(!config.flow.is_empty(), "flow"));
+    keys.extend(told(config.plugins.values().any(|p| p.source.is_none()), "grants of plugins"));
     keys.extend(told(config.limits != Limits::default(), "limits"));
     keys.extend(told(config.offspring != OffspringEntry::default(), "limits of sub-agents"));
-    Ok((keys, trust::digest(&text, &config)))
+    Ok(Untrusted { keys, digest: trust::digest(&text, &config), plugins: plugins::in_words(&config) })
 }
 
 fn variables(aliases: &Aliases) -> Result<Variables, ConfigError> {

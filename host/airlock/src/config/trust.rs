@@ -62,10 +62,12 @@ impl Trust {
         toml::from_str(&text).map_err(|e| bad(e.message().to_owned()))
     }
 
-    /// Whether a file is trusted as it is now.
+    /// Where a file is trusted as it is now: the files that it names, each with its digest.
     #[must_use]
-    pub fn holds(&self, file: &Path, text: &str, config: &FileConfig) -> bool {
-        self.workspaces.get(file).is_some_and(|known| digest(text, config).is_some_and(|now| now == *known))
+    pub fn holds(&self, file: &Path, text: &str, config: &FileConfig) -> Option<BTreeMap<PathBuf, String>> {
+        let known = self.workspaces.get(file)?;
+        let pins = pins(config)?;
+        (of_all(text, config, &pins) == *known).then_some(pins)
     }
 
     /// # Errors
@@ -142,18 +144,30 @@ fn list(data: &Path) -> PathBuf {
 /// where one of them cannot be read.
 #[must_use]
 pub fn digest(text: &str, config: &FileConfig) -> Option<String> {
-    let mut all = sha256(text.as_bytes());
-    for file in named_files(config) {
-        all.push_str(&sha256(&runtime::read_bounded(&file).ok()?));
-    }
-    Some(sha256(all.as_bytes()))
+    Some(of_all(text, config, &pins(config)?))
 }
 
+fn of_all(text: &str, config: &FileConfig, pins: &BTreeMap<PathBuf, String>) -> String {
+    let named = named_files(config);
+    let all = named.iter().filter_map(|file| pins.get(file)).fold(sha256(text.as_bytes()), |all, one| all + one);
+    sha256(all.as_bytes())
+}
+
+fn pins(config: &FileConfig) -> Option<BTreeMap<PathBuf, String>> {
+    let digest = |file: PathBuf| {
+        let bytes = runtime::read_bounded(&file).ok()?;
+        Some((file, sha256(&bytes)))
+    };
+    named_files(config).into_iter().map(digest).collect()
+}
+
+/// Components that are named by file stand there with their whole path.
 fn named_files(config: &FileConfig) -> Vec<PathBuf> {
     let adapters = config.providers.values().map(|p| p.adapter.as_str());
     let hooks = config.hooks.iter().flatten().map(|h| h.name.as_str());
-    let is_file = |name: &&str| name.contains('/') || Path::new(name).extension().is_some();
-    adapters.chain(hooks).filter(is_file).map(PathBuf::from).chain(config.http.ca_file.clone()).collect()
+    let by_file = adapters.chain(hooks).filter(|name| name.contains('/')).map(PathBuf::from);
+    let plugins = config.plugins.values().filter_map(|p| p.source.clone());
+    by_file.chain(plugins).chain(config.http.ca_file.clone()).collect()
 }
 
 #[cfg(test)]
@@ -168,6 +182,8 @@ mod tests {
     fn trust_ends_with_a_change() {
         trust_of("x.wasm", "[providers.x]\nadapter = \"./x.wasm\"\nbase_url = \"http://127.0.0.1:1\"\n");
         trust_of("ca.pem", "[http]\nca_file = \"ca.pem\"\n");
+        trust_of("hook.wasm", "hooks = [\"./hook.wasm\"]\n");
+        trust_of("tool.wasm", "[plugins.tool]\nsource = \"tool.wasm\"\n");
     }
 
     /// Of a config with this text, which names this file beside it.
@@ -177,12 +193,15 @@ mod tests {
         let component = dir.path().join(name);
         fs::write(&component, "one").unwrap();
         let read = config(text, dir.path());
-        let trusted = |text: &str| Trust::load(&data).unwrap().holds(&file, text, &config(text, dir.path()));
+        let trusted = |text: &str| Trust::load(&data).unwrap().holds(&file, text, &config(text, dir.path())).is_some();
         assert!(!trusted(text));
         Trust::add(&data, &file, &digest(text, &read).unwrap()).unwrap();
         assert!(trusted(text));
         assert!(!trusted(&format!("{text}\n")), "another file");
-        assert!(!Trust::load(&data).unwrap().holds(&dir.path().join("other.toml"), text, &read), "another place");
+        assert!(
+            Trust::load(&data).unwrap().holds(&dir.path().join("other.toml"), text, &read).is_none(),
+            "another place"
+        );
         fs::write(&component, "two").unwrap();
         assert!(!trusted(text), "another {name}");
         fs::remove_file(&component).unwrap();

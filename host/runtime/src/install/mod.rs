@@ -3,7 +3,7 @@
 mod error;
 mod fetch;
 mod lock;
-mod name;
+pub(crate) mod name;
 mod registry;
 mod signature;
 
@@ -230,7 +230,7 @@ impl Runtime {
     }
 
     fn learn_file(&self, name: &str, bytes: Arc<[u8]>) -> Result<Plugin, RuntimeError> {
-        let source = Source { name: name.into(), bytes: Bytes::Read(bytes) };
+        let source = Source::of(name, Bytes::Read(bytes));
         match Plugin::remembered(self.loader(), &source) {
             Some(plugin) => Ok(plugin),
             None => Plugin::learn(self.loader(), source),

@@ -201,7 +201,9 @@ fn names_that_are_not_there() {
 fn what_is_shown_of_a_component() {
     let stage = Stage::new(&[("runner", guest("runner"))]);
     let info = stage.runtime.inspect("runner").unwrap();
-    assert!(info.bundled && info.size == guest("runner").len() as u64 && info.digest.len() == 64);
+    assert!(
+        info.origin == runtime::Origin::Bundled && info.size == guest("runner").len() as u64 && info.digest.len() == 64
+    );
     assert!(info.exports.iter().any(|e| e == "airlock:plugin/tool@0.1.0"), "{:?}", info.exports);
     assert!(info.imports.iter().any(|i| i.starts_with("airlock:plugin/process@")), "{:?}", info.imports);
     assert!(info.grant.process.programs.contains("*"));

@@ -34,6 +34,7 @@ impl ProgressSink for Reports {
 
 pub fn options(home: &Path, bundled: Vec<Bundled>) -> RuntimeOptions {
     RuntimeOptions {
+        brought: runtime::Brought::default(),
         private: vec![],
         network: Means::default(),
         cache_dir: home.join("cache"),

@@ -55,6 +55,7 @@ pub(super) async fn findings() -> Result<Vec<Finding>, Report> {
         data_dir: home.path().join("data"),
         bundled: ATTACKS.iter().map(bundled).collect(),
         on_compile: None,
+        brought: runtime::Brought::default(),
         compiler: None,
         network: runtime::caps::http::Means::default(),
         require_sandbox: false,

@@ -118,7 +118,7 @@ fn an_adapter_is_a_name_or_a_file_beside_the_config() {
         ("/opt/x.wasm", "/opt/x.wasm"),
         ("~/x.wasm", "/home/x/x.wasm"),
     ] {
-        assert_eq!(adapter(text, Path::new("/c/config.toml"), Some(Path::new("/home/x"))), want, "{text}");
+        assert_eq!(component(text, Path::new("/c/config.toml"), Some(Path::new("/home/x"))), want, "{text}");
     }
 }
 
