@@ -3,6 +3,11 @@
 //! The inner cargo works in a target folder of its own, shared by all profiles, and is shielded from what the outer one was told
 //! (flags, wrappers such as clippy's, another target): components are the same bytes however the host is built.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the build is made of programs and of cargo's variables; the bans are for the product"
+)]
+
 use std::env;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -160,7 +165,6 @@ fn variable(name: &str) -> Done<String> {
     env::var(name).map_err(|_| format!("{name} is not set; this script is run by cargo"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the build is made of programs; the ban is for the product")]
 fn program(name: impl AsRef<OsStr>) -> Command {
     Command::new(name)
 }

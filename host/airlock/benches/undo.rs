@@ -8,6 +8,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use model::id::{CallId, MessageId, SessionId};
 use model::journal::{Entry, Journal, Op};
 use model::message::Message;
+use model::owner::Owner;
 use model::session::Session;
 use model::store::{Change, Store};
 use model::undo::{Disk, Reach};
@@ -76,7 +77,7 @@ fn undo(c: &mut Criterion) {
     let (data, work) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let root = work.path().canonicalize().expect("its real path");
     let tokio = tokio::runtime::Builder::new_multi_thread().build().expect("a runtime");
-    let ledger = Ledger::open(data.path()).expect("a ledger");
+    let ledger = Ledger::of(&Owner::local(), data.path()).expect("a ledger");
     let session = tokio.block_on(worked(&ledger, &root));
     let rewinder = Rewinder { ledger, disk: Arc::new(Restorer), clock: Arc::new(Stopped) };
     let mut timed = |name: &str, back: bool| {

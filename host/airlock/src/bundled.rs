@@ -22,18 +22,8 @@ mod tests {
         });
         let noted: Vec<_> = noted.collect();
         assert!(noted.len() >= 8, "the notes are gone: a first start compiles everything");
-        let runtime = Runtime::open(RuntimeOptions {
-            cache_dir: home.path().join("cache"),
-            data_dir: home.path().join("data"),
-            bundled: noted.iter().map(|(b, _)| Bundled { learnt: Learnt::AtStart, ..**b }).collect(),
-            on_compile: None,
-            compiler: None,
-            require_sandbox: false,
-            private: vec![],
-            brought: runtime::Brought::default(),
-            network: runtime::caps::http::Means::default(),
-        })
-        .unwrap();
+        let bundled = noted.iter().map(|(b, _)| Bundled { learnt: Learnt::AtStart, ..**b }).collect();
+        let runtime = Runtime::open(RuntimeOptions::below(home.path(), bundled)).unwrap();
         for (bundled, tools) in noted {
             let said = runtime.inspect(bundled.name).unwrap().tools;
             let noted: Vec<Arc<ToolSpec>> = serde_json::from_str(tools).unwrap();

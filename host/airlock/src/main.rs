@@ -54,7 +54,7 @@ fn compile(args: &cli::CompileArgs) -> ExitCode {
 
 /// `AIRLOCK_LOG=debug` (or `runtime=trace,…`) writes the host's log to stderr; without it there is none.
 fn start_log() {
-    if let Some(filter) = config::variable("AIRLOCK_LOG") {
+    if let Some(filter) = config::paths::of_process().said("AIRLOCK_LOG") {
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     }
 }

@@ -8,6 +8,7 @@ use crate::config::resolve::{self, Target};
 use crate::config::{Config, ConfigError};
 use crate::report::Report;
 use crate::wire::{Rooms, in_background};
+use model::environment::Environment;
 use model::provider::{Mind, Minds, Model, ModelRef};
 use runtime::{ProviderConfig, Runtime, Secret};
 use serde_json::{Value, json};
@@ -51,7 +52,7 @@ impl ByName {
             base_url: target.base_url.clone(),
             secrets: key.map(|value| (name, Secret::new(value))).into_iter().collect(),
             text_calls: target.text_calls,
-            options: options(target)?,
+            options: options(target, &self.keys.sources().environment)?,
             http: self.config.http.options()?,
             tape: self.tape.tape(),
         };
@@ -81,8 +82,8 @@ fn unknown(model: &ModelRef) -> String {
 }
 
 /// What the adapter is told beside the conversation.
-fn options(target: Target) -> Result<Option<Value>, ConfigError> {
-    let script = if target.adapter == OFFLINE { resolve::offline_script()? } else { None };
+fn options(target: Target, environment: &Environment) -> Result<Option<Value>, ConfigError> {
+    let script = if target.adapter == OFFLINE { resolve::offline_script(environment)? } else { None };
     let mut options = script.or(target.options);
     if let Some(variant) = target.variant {
         options.get_or_insert_with(|| json!({}))["reasoning_effort"] = variant.into();

@@ -242,6 +242,7 @@ fn of_limit_next(limit: Limit) -> &'static str {
 
 /// Panics are bugs: one sentence, and the trace only for those who asked for it.
 pub fn install_panic_report() {
+    #[expect(clippy::disallowed_methods, reason = "how the process tells of its own bugs is nobody's work")]
     let wants_trace = std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0");
     if wants_trace {
         return;

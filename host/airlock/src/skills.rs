@@ -184,6 +184,7 @@ mod tests {
             config: base.join("config"),
             data: base.clone(),
             cache: base.clone(),
+            ..Paths::for_tests()
         };
         let place = Place::at(&base.join("repo/sub")).unwrap();
         let skills = find(&paths, &place, &[base.join("repo/more")]);
@@ -243,7 +244,13 @@ mod tests {
         let (dir, _) = tree(&[("outside/s/SKILL.md", &skill("s", "secret")), ("repo/.airlock/x", "")]);
         let base = dir.path().canonicalize().unwrap();
         std::os::unix::fs::symlink(base.join("outside"), base.join("repo/.airlock/skills")).unwrap();
-        let paths = Paths { home: None, config: base.join("config"), data: base.clone(), cache: base.clone() };
+        let paths = Paths {
+            home: None,
+            config: base.join("config"),
+            data: base.clone(),
+            cache: base.clone(),
+            ..Paths::for_tests()
+        };
         let skills = find(&paths, &Place::at(&base.join("repo")).unwrap(), &[]);
         assert!(skills.all.is_empty() && skills.listing().is_none());
     }

@@ -5,7 +5,7 @@ use crate::cli::{self, Ground, Yes, say};
 use crate::config::choice::{self, Choice};
 use crate::config::paths::Paths;
 use crate::config::secrets::Declared;
-use crate::config::{ConfigError, probe, variable};
+use crate::config::{ConfigError, probe};
 use crate::report::Report;
 use crate::skills::{SkillTool, Skills};
 use crate::tui::Screen;
@@ -22,7 +22,7 @@ use model::session::Session;
 use model::store::{Store, StoreError};
 use model::undo::Disk;
 use runtime::caps::http::Means;
-use runtime::{Brought, Compiler, HttpOptions, Runtime, RuntimeError, RuntimeOptions};
+use runtime::{Brought, Compiler, HttpOptions, Machine, Runtime, RuntimeError, RuntimeOptions, Share};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -46,7 +46,7 @@ pub struct Opening {
 /// # Errors
 /// What keeps them from being loaded.
 pub async fn runtime() -> Result<Arc<Runtime>, Report> {
-    let options = options_of(&Paths::find()?, false, Means::default(), Brought::default());
+    let options = options_of(&Paths::find()?);
     let opened = tokio::task::spawn_blocking(move || Runtime::open(options)).await;
     Ok(opened.map_err(broke)??)
 }
@@ -56,7 +56,7 @@ pub async fn runtime() -> Result<Arc<Runtime>, Report> {
 /// # Errors
 /// As [`runtime`]; a config that is wrong.
 pub async fn runtime_of(ground: &Ground) -> Result<Arc<Runtime>, Report> {
-    let options = options_of(&ground.paths, false, Means::default(), ground.config.brought.clone());
+    let options = RuntimeOptions { brought: ground.config.brought.clone(), ..options_of(&ground.paths) };
     let opened = tokio::task::spawn_blocking(move || Runtime::open(options)).await;
     Ok(opened.map_err(broke)??)
 }
@@ -67,17 +67,22 @@ fn network(ground: &Ground) -> Means {
     Means { secrets: Arc::new(Declared::new(&ground.config, &ground.keys)), ca, ..Means::default() }
 }
 
-fn options_of(paths: &Paths, require_sandbox: bool, network: Means, brought: Brought) -> RuntimeOptions {
+/// Without a say of anybody's config.
+fn options_of(paths: &Paths) -> RuntimeOptions {
     RuntimeOptions {
+        machine: Machine::new(),
+        owner: paths.owner.clone(),
+        environment: paths.environment.clone(),
+        share: Share::default(),
         cache_dir: paths.cache.join("compiled"),
         data_dir: paths.data.clone(),
         bundled: BUNDLED.to_vec(),
         on_compile: Some(announce_compiling()),
         compiler: Some(compiler()),
-        require_sandbox,
-        private: vec![paths.config.clone()],
-        network,
-        brought,
+        require_sandbox: false,
+        private: paths.homes.clone(),
+        network: Means::default(),
+        brought: Brought::default(),
     }
 }
 
@@ -97,13 +102,34 @@ pub fn in_background(runtime: &Arc<Runtime>, name: String, load: impl Fn(&Runtim
     tokio::task::spawn_blocking(move || load(&runtime, &name));
 }
 
-/// Opens ledger and runtime, each on a thread of its own.
+/// The ledger alone.
+///
+/// # Errors
+/// What keeps it shut.
+pub fn ledger(paths: &Paths) -> Result<Arc<Ledger>, StoreError> {
+    Ledger::of(&paths.owner, &paths.data)
+}
+
+/// Opens ledger and runtime, each on a thread of its own. The person who runs the command has the machine for themselves.
 #[must_use]
 pub fn open(ground: &Ground, require_sandbox: bool) -> Opening {
-    let data = ground.paths.data.clone();
-    let options = options_of(&ground.paths, require_sandbox, network(ground), ground.config.brought.clone());
+    open_on(Machine::new(), ground, require_sandbox)
+}
+
+/// As [`open`], on a machine that others may use as well.
+#[must_use]
+pub fn open_on(machine: Arc<Machine>, ground: &Ground, require_sandbox: bool) -> Opening {
+    let (owner, data) = (ground.paths.owner.clone(), ground.paths.data.clone());
+    let options = RuntimeOptions {
+        machine,
+        require_sandbox,
+        share: ground.config.components,
+        network: network(ground),
+        brought: ground.config.brought.clone(),
+        ..options_of(&ground.paths)
+    };
     Opening {
-        ledger: tokio::task::spawn_blocking(move || Ledger::open(&data)),
+        ledger: tokio::task::spawn_blocking(move || Ledger::of(&owner, &data)),
         runtime: tokio::task::spawn_blocking(move || Runtime::open(options)),
     }
 }
@@ -290,7 +316,7 @@ pub fn now_ms() -> u64 {
 pub fn retry_policy(ground: &Ground) -> Result<RetryPolicy, ConfigError> {
     const NAME: &str = "AIRLOCK_RETRY_BASE_MS";
     let policy = RetryPolicy { idle: patience(&ground.config.http.options()?), ..RetryPolicy::default() };
-    let Some(text) = variable(NAME) else { return Ok(policy) };
+    let Some(text) = ground.paths.environment.said(NAME) else { return Ok(policy) };
     let bad = |_| ConfigError::BadVariable { name: NAME, why: format!("`{text}` is no number of milliseconds") };
     let base = Duration::from_millis(text.parse().map_err(bad)?);
     Ok(RetryPolicy { base, ..policy })

@@ -3,10 +3,12 @@
 
 mod difference;
 mod http;
+mod limits;
 mod words;
 
 pub use difference::Upgrade;
 pub use http::{BadPattern, Requests};
+pub use limits::LimitsAsked;
 
 use crate::target::Target;
 use serde::{Deserialize, Serialize};
@@ -51,20 +53,6 @@ pub struct AllowList {
     pub allow: BTreeSet<String>,
 }
 
-/// Limits as written; the runtime's defaults stand where nothing is said.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitsAsked {
-    /// Bytes of linear memory.
-    pub memory: Option<u64>,
-    /// Milliseconds of computing.
-    pub cpu_ms: Option<u64>,
-    /// Milliseconds from start to end, time in asks not counted.
-    pub wall_ms: Option<u64>,
-    /// Bytes of a result.
-    pub output: Option<u64>,
-}
-
 impl Grant {
     /// What both allow.
     #[must_use]
@@ -90,35 +78,6 @@ impl Grant {
     #[must_use]
     pub fn within(&self, other: &Self) -> bool {
         self.meet(other) == *self
-    }
-}
-
-impl LimitsAsked {
-    /// What a call of a tool gets where nothing is said.
-    pub const STANDARD: Self =
-        Self { memory: Some(64 << 20), cpu_ms: Some(10_000), wall_ms: Some(120_000), output: Some(1 << 20) };
-
-    /// These; where they say nothing, the others.
-    #[must_use]
-    pub fn or(&self, other: &Self) -> Self {
-        Self {
-            memory: self.memory.or(other.memory),
-            cpu_ms: self.cpu_ms.or(other.cpu_ms),
-            wall_ms: self.wall_ms.or(other.wall_ms),
-            output: self.output.or(other.output),
-        }
-    }
-
-    fn meet(&self, o: &Self) -> Self {
-        fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-            a.into_iter().chain(b).min()
-        }
-        Self {
-            memory: least(self.memory, o.memory),
-            cpu_ms: least(self.cpu_ms, o.cpu_ms),
-            wall_ms: least(self.wall_ms, o.wall_ms),
-            output: least(self.output, o.output),
-        }
     }
 }
 

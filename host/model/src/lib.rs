@@ -6,6 +6,7 @@
 pub mod address;
 pub mod budget;
 pub mod egress;
+pub mod environment;
 pub mod event;
 pub mod fault;
 pub mod flow;
@@ -15,6 +16,7 @@ pub mod id;
 pub mod inbox;
 pub mod journal;
 pub mod message;
+pub mod owner;
 pub mod permission;
 pub mod price;
 pub mod profile;

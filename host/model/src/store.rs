@@ -3,6 +3,7 @@
 use crate::id::SessionId;
 use crate::inbox::LetterId;
 use crate::message::{Message, Part, WithParts};
+use crate::owner::Owner;
 use crate::permission::Rule;
 use crate::session::{Session, SessionSummary};
 use async_trait::async_trait;
@@ -31,6 +32,10 @@ pub enum StoreError {
     Full { path: PathBuf },
     #[error("the ledger {path} was written by a newer version of the program (schema {found}, this one knows {known})")]
     TooNew { path: PathBuf, found: i64, known: i64 },
+    #[error(
+        "the ledger {path} belongs to {owner}, and {asked} has no part in it; every owner has a data folder of their own"
+    )]
+    Foreign { path: PathBuf, owner: String, asked: Owner },
     #[error("there is no session {0}; `airlock session list` shows those that exist")]
     NoSession(SessionId),
     #[error(

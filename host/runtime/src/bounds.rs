@@ -1,6 +1,7 @@
 //! What one call may use, and the meter of what it has used.
 
 use crate::engine::MEMORY_MAX;
+use crate::share::Pool;
 use model::grant::LimitsAsked;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,23 +21,47 @@ pub struct Bounds {
     pub wall: Duration,
     /// Bytes of text and metadata in the result.
     pub output: usize,
+    /// Calls into the host.
+    pub calls: u64,
+    /// Resources of the host, held at once.
+    pub handles: usize,
+    /// Bytes that go into the log.
+    pub log: usize,
+    /// Bytes of progress that are passed on.
+    pub progress: usize,
 }
 
 /// Bytes of all attachments of one result.
 pub const ATTACHMENTS: usize = 20 << 20;
 const WALL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 const OUTPUT_MAX: usize = 16 << 20;
+const HANDLES_MAX: usize = 64 << 10;
+const LOG_MAX: usize = 16 << 20;
+const PROGRESS_MAX: usize = 64 << 20;
 
 impl Bounds {
     /// A call of a tool.
-    pub const TOOL: Self =
-        Self { memory: 64 << 20, cpu: Duration::from_secs(10), wall: Duration::from_secs(120), output: 1 << 20 };
+    pub const TOOL: Self = Self {
+        memory: 64 << 20,
+        cpu: Duration::from_secs(10),
+        wall: Duration::from_secs(120),
+        output: 1 << 20,
+        calls: 10_000_000,
+        handles: 4096,
+        log: 64 << 10,
+        progress: 4 << 20,
+    };
     /// One run of one hook.
-    pub const HOOK: Self =
-        Self { memory: 64 << 20, cpu: Duration::from_secs(1), wall: Duration::from_secs(1), output: 4 << 20 };
+    pub const HOOK: Self = Self {
+        cpu: Duration::from_secs(1),
+        wall: Duration::from_secs(1),
+        output: 4 << 20,
+        calls: 1_000_000,
+        ..Self::TOOL
+    };
     /// Asking a component what it offers.
     pub const DESCRIBE: Self =
-        Self { memory: 64 << 20, cpu: Duration::from_secs(5), wall: Duration::from_secs(10), output: 1 << 20 };
+        Self { cpu: Duration::from_secs(5), wall: Duration::from_secs(10), calls: 1_000_000, ..Self::TOOL };
 
     /// These, with what a manifest asks for in their place, up to the host's own maxima.
     #[must_use]
@@ -51,6 +76,10 @@ impl Bounds {
             cpu: time(asked.cpu_ms, self.cpu),
             wall: time(asked.wall_ms, self.wall),
             output: size(asked.output, self.output, OUTPUT_MAX),
+            calls: asked.calls.unwrap_or(self.calls),
+            handles: size(asked.handles, self.handles, HANDLES_MAX),
+            log: size(asked.log, self.log, LOG_MAX),
+            progress: size(asked.progress, self.progress, PROGRESS_MAX),
         }
     }
 }
@@ -59,6 +88,8 @@ impl Bounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Short {
     Memory,
+    /// Of all that its owner runs together: bytes.
+    OwnersMemory(usize),
     Tables,
 }
 
@@ -69,25 +100,44 @@ pub struct Cap {
     used: usize,
     /// The first that was refused.
     pub refused: Option<Short>,
+    /// Where its owner's memory is counted; of nobody's components none is.
+    pool: Option<Arc<Pool>>,
 }
 
 impl Cap {
-    pub fn new(max: usize) -> Self {
-        Self { max, used: 0, refused: None }
+    pub fn new(max: usize, pool: Option<Arc<Pool>>) -> Self {
+        Self { max, used: 0, refused: None, pool }
+    }
+
+    /// Whether `more` can be had beside what is there.
+    fn take(&mut self, more: usize) -> bool {
+        let total = self.used.saturating_add(more);
+        let lacks = match &self.pool {
+            _ if total > self.max => Some(Short::Memory),
+            Some(pool) if !pool.take(more) => Some(Short::OwnersMemory(pool.max())),
+            _ => None,
+        };
+        match lacks {
+            None => self.used = total,
+            Some(short) => self.refused = self.refused.or(Some(short)),
+        }
+        lacks.is_none()
+    }
+}
+
+impl Drop for Cap {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.pool {
+            pool.give(self.used);
+        }
     }
 }
 
 impl ResourceLimiter for Cap {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let total = self.used.saturating_add(desired.saturating_sub(current));
-        if total > self.max {
-            self.refused.get_or_insert(Short::Memory);
-        }
-        let granted = total <= self.max && maximum.is_none_or(|m| desired <= m);
-        if granted {
-            self.used = total;
-        }
-        Ok(granted)
+        let own = maximum.is_none_or(|m| desired <= m);
+        // What its own maximum refuses is no limit of ours, and takes nothing.
+        Ok(own && self.take(desired.saturating_sub(current)))
     }
 
     fn table_growing(&mut self, _current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
@@ -162,15 +212,29 @@ mod tests {
 
     #[test]
     fn a_manifest_moves_the_bounds_up_to_the_maxima() {
-        let asked = LimitsAsked { memory: Some(1 << 40), cpu_ms: Some(5), wall_ms: Some(u64::MAX), output: None };
-        let want = Bounds { memory: MEMORY_MAX, cpu: Duration::from_millis(5), wall: WALL_MAX, output: 1 << 20 };
+        let asked = LimitsAsked {
+            memory: Some(1 << 40),
+            cpu_ms: Some(5),
+            wall_ms: Some(u64::MAX),
+            calls: Some(7),
+            handles: Some(1 << 40),
+            ..LimitsAsked::default()
+        };
+        let want = Bounds {
+            memory: MEMORY_MAX,
+            cpu: Duration::from_millis(5),
+            wall: WALL_MAX,
+            calls: 7,
+            handles: HANDLES_MAX,
+            ..Bounds::TOOL
+        };
         assert_eq!(Bounds::TOOL.with(&asked), want);
         assert_eq!(Bounds::TOOL.with(&LimitsAsked::default()), Bounds::TOOL);
     }
 
     #[test]
     fn memory_is_capped_over_all_memories() {
-        let mut cap = Cap::new(100);
+        let mut cap = Cap::new(100, None);
         assert!(cap.memory_growing(0, 60, None).unwrap());
         assert!(!cap.memory_growing(0, 60, None).unwrap(), "a second memory");
         assert_eq!(cap.refused, Some(Short::Memory));
@@ -178,8 +242,25 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_has_so_much_for_all_of_them() {
+        let pool = Pool::new(100);
+        let mut first = Cap::new(80, Some(Arc::clone(&pool)));
+        let mut second = Cap::new(80, Some(Arc::clone(&pool)));
+        assert!(first.memory_growing(0, 60, None).unwrap());
+        assert!(!second.memory_growing(0, 60, None).unwrap());
+        assert_eq!(second.refused, Some(Short::OwnersMemory(100)));
+        assert!(second.memory_growing(0, 40, None).unwrap());
+        assert!(!first.memory_growing(60, 90, None).unwrap());
+        assert_eq!(first.refused, Some(Short::Memory), "its own bound comes first");
+        drop(first);
+        assert!(second.memory_growing(40, 80, None).unwrap(), "what is over gives back what it had");
+        drop(second);
+        assert!(pool.take(100));
+    }
+
+    #[test]
     fn a_refusal_by_the_guests_own_maximum_is_no_limit_of_ours() {
-        let mut cap = Cap::new(100);
+        let mut cap = Cap::new(100, None);
         assert!(!cap.memory_growing(0, 60, Some(50)).unwrap());
         assert_eq!(cap.refused, None);
     }

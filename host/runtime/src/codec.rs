@@ -3,13 +3,20 @@
 use crate::bounds::{Bounds, Cap};
 use crate::engine::{Running, TICK};
 use crate::fault::Fault;
+use crate::share::Pool;
 use crate::v0_1::{Codec, CodecStore, Live};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use wasmtime::{Store, UpdateDeadline};
 
-const BOUNDS: Bounds =
-    Bounds { memory: 256 << 20, cpu: Duration::from_secs(2), wall: Duration::from_secs(2), output: 32 << 20 };
+const BOUNDS: Bounds = Bounds {
+    memory: 256 << 20,
+    cpu: Duration::from_secs(2),
+    wall: Duration::from_secs(2),
+    output: 32 << 20,
+    ..Bounds::TOOL
+};
 
 pub struct CodecState {
     cap: Cap,
@@ -29,8 +36,14 @@ pub struct Session {
 impl Session {
     /// # Errors
     /// A start function that fails.
-    pub fn new(codec: &Codec, running: Running, cancel: CancellationToken) -> Result<Self, Fault> {
-        let mut store = Store::new(codec.engine(), CodecState { cap: Cap::new(BOUNDS.memory), epochs: 0, cancel });
+    pub fn new(
+        codec: &Codec,
+        running: Running,
+        pool: Option<Arc<Pool>>,
+        cancel: CancellationToken,
+    ) -> Result<Self, Fault> {
+        let cap = Cap::new(BOUNDS.memory, pool);
+        let mut store = Store::new(codec.engine(), CodecState { cap, epochs: 0, cancel });
         store.limiter(|state| &mut state.cap);
         store.set_hostcall_fuel(BOUNDS.output);
         store.set_epoch_deadline(1);
@@ -74,8 +87,5 @@ fn fault(store: &CodecStore, error: &wasmtime::Error) -> Fault {
     if state.cancel.is_cancelled() {
         return Fault::Cancelled;
     }
-    if state.cap.refused.is_some() {
-        return Fault::Memory { limit: BOUNDS.memory };
-    }
-    Fault::raised(error, String::new(), &BOUNDS)
+    Fault::short(&state.cap, &BOUNDS).unwrap_or_else(|| Fault::raised(error, String::new(), &BOUNDS))
 }

@@ -7,6 +7,7 @@ use crate::v0_1::Encoding;
 use model::provider::Request;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A codec that knows a conversation.
 pub struct Conversation {
@@ -66,26 +67,28 @@ fn continues(told: &Request, request: &Request) -> bool {
     of_told.is_some_and(|of_told| same(&told.messages, of_told)) && bare(told) == bare(request)
 }
 
-/// The conversations that rest, the one that has rested longest first.
+/// The conversations of one owner that rest, the one that has rested longest first. The room for them is the machine's: each holds a
+/// place of it.
 pub struct Shelf {
-    resting: Mutex<Vec<Conversation>>,
-    room: usize,
+    resting: Mutex<Vec<(Conversation, OwnedSemaphorePermit)>>,
+    room: Arc<Semaphore>,
 }
 
 impl Shelf {
     #[must_use]
-    pub fn new(room: usize) -> Self {
+    pub fn new(room: Arc<Semaphore>) -> Self {
         Self { resting: Mutex::default(), room }
     }
 
     /// The conversation that this request goes on with.
     pub fn take(&self, adapter: AdapterId, request: &Request) -> Option<Conversation> {
         let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = resting.iter().position(|c| c.adapter == adapter && continues(&c.told, request))?;
-        Some(resting.remove(at))
+        let at = resting.iter().position(|(c, _)| c.adapter == adapter && continues(&c.told, request))?;
+        Some(resting.remove(at).0)
     }
 
-    /// Keeps a conversation for its next step. Where there is no room, the one that has rested longest goes.
+    /// Keeps a conversation for its next step. Where there is no room, the one of this owner that has rested longest goes; without one,
+    /// nothing is kept, and the next step tells all of it anew.
     pub fn keep(&self, mut conversation: Conversation) {
         // An instance whose reader cannot be dropped is of no further use.
         if conversation.session.call(|live, store| live.end(store)).is_err() {
@@ -93,11 +96,13 @@ impl Shelf {
         }
         conversation.session.rest();
         let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
-        resting.retain(|c| c.adapter != conversation.adapter || c.told.session != conversation.told.session);
-        if resting.len() == self.room {
-            resting.remove(0);
+        resting.retain(|(c, _)| c.adapter != conversation.adapter || c.told.session != conversation.told.session);
+        let mut place = Arc::clone(&self.room).try_acquire_owned();
+        if place.is_err() && !resting.is_empty() {
+            drop(resting.remove(0));
+            place = Arc::clone(&self.room).try_acquire_owned();
         }
-        resting.push(conversation);
+        resting.extend(place.ok().map(|place| (conversation, place)));
     }
 }
 

@@ -76,7 +76,8 @@ fn provider(loader: &Loader, raw: &Raw<'_>, anatomy: &Anatomy) -> Result<Option<
         return Err(RuntimeError::ImpureProvider { name: name.into(), import: import.clone() });
     }
     let codec = loader.link_codec(raw)?;
-    let mut session = Session::new(&codec, loader.running(), CancellationToken::new()).map_err(|f| failed(name, &f))?;
+    let session = Session::new(&codec, loader.running(), None, CancellationToken::new());
+    let mut session = session.map_err(|f| failed(name, &f))?;
     session.call(|live, store| live.info(store)).map(Some).map_err(|f| failed(name, &f))
 }
 

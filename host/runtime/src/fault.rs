@@ -1,8 +1,10 @@
 //! Why a guest did not give a usable answer, found out from what is left of the call.
 
-use crate::bounds::{ATTACHMENTS, Bounds, Short};
+use crate::bounds::{ATTACHMENTS, Bounds, Cap, Short};
 use crate::engine::TABLE_MAX;
-use crate::state::{CallState, HANDLES};
+use crate::hostcalls::Stop;
+use crate::share::Crowd;
+use crate::state::CallState;
 use model::fault::FailureKind;
 use std::fmt;
 use wasmtime::Trap;
@@ -20,9 +22,23 @@ pub enum Fault {
     Memory {
         limit: usize,
     },
+    /// All that its owner runs together.
+    OwnersMemory {
+        limit: usize,
+    },
     Tables,
     /// More resources of the host than one call may hold.
-    Handles,
+    Handles {
+        limit: usize,
+    },
+    /// More calls into the host.
+    Calls {
+        limit: u64,
+    },
+    /// What it was granted was taken back while it ran.
+    Lapsed,
+    /// No place was to be had in time.
+    Waited(Crowd),
     Cpu(Bounds),
     Wall(Bounds),
     Cancelled,
@@ -46,20 +62,33 @@ impl Fault {
     #[must_use]
     pub fn of(error: &wasmtime::Error, state: &CallState, bounds: &Bounds) -> Self {
         tracing::debug!(error = ?error, "a component failed");
-        match state.cap.refused {
-            Some(Short::Memory) => return Self::Memory { limit: bounds.memory },
-            Some(Short::Tables) => return Self::Tables,
-            None => {}
+        if let Some(short) = Self::short(&state.cap, bounds) {
+            return short;
         }
         if matches!(error.downcast_ref(), Some(ResourceTableError::Full)) {
-            return Self::Handles;
+            return Self::Handles { limit: bounds.handles };
         }
         Self::raised(error, state.log.tail(), bounds)
+    }
+
+    /// What a store was not given more of.
+    #[must_use]
+    pub fn short(cap: &Cap, bounds: &Bounds) -> Option<Self> {
+        cap.refused.map(|short| match short {
+            Short::Memory => Self::Memory { limit: bounds.memory },
+            Short::OwnersMemory(limit) => Self::OwnersMemory { limit },
+            Short::Tables => Self::Tables,
+        })
     }
 
     /// As [`Fault::of`], for a store without such a state.
     #[must_use]
     pub fn raised(error: &wasmtime::Error, printed: String, bounds: &Bounds) -> Self {
+        match error.downcast_ref::<Stop>() {
+            Some(Stop::Calls) => return Self::Calls { limit: bounds.calls },
+            Some(Stop::Lapsed) => return Self::Lapsed,
+            None => {}
+        }
         if error.is::<CpuSpent>() || error.downcast_ref() == Some(&Trap::Interrupt) {
             return Self::Cpu(*bounds);
         }
@@ -86,10 +115,14 @@ impl Fault {
             Self::Cpu(_) => Some("cpu"),
             Self::Wall(_) => Some("wall"),
             Self::Flood { limit } if *limit != ATTACHMENTS => Some("output"),
+            Self::Handles { .. } => Some("handles"),
+            Self::Calls { .. } => Some("calls"),
             Self::Flood { .. }
             | Self::Trap { .. }
+            | Self::OwnersMemory { .. }
             | Self::Tables
-            | Self::Handles
+            | Self::Lapsed
+            | Self::Waited(_)
             | Self::Cancelled
             | Self::Crowded
             | Self::Lie(_) => None,
@@ -100,9 +133,15 @@ impl Fault {
     pub fn kind(&self) -> FailureKind {
         match self {
             Self::Trap { .. } | Self::Lie(_) => FailureKind::Trap,
-            Self::Memory { .. } | Self::Tables | Self::Handles | Self::Flood { .. } | Self::Crowded => {
-                FailureKind::Limit
-            }
+            Self::Memory { .. }
+            | Self::OwnersMemory { .. }
+            | Self::Tables
+            | Self::Handles { .. }
+            | Self::Calls { .. }
+            | Self::Flood { .. }
+            | Self::Waited(_)
+            | Self::Crowded => FailureKind::Limit,
+            Self::Lapsed => FailureKind::Denied,
             Self::Cpu(_) | Self::Wall(_) => FailureKind::TimedOut,
             Self::Cancelled => FailureKind::Interrupted,
         }
@@ -116,7 +155,15 @@ impl fmt::Display for Fault {
             Self::Trap { what, printed } => write!(f, "it crashed ({what}); it printed: {printed}"),
             Self::Memory { limit } => write!(f, "it needed more than its {} MiB of memory", limit >> 20),
             Self::Tables => write!(f, "it needed more than {TABLE_MAX} places in its tables, which no component gets"),
-            Self::Handles => write!(f, "it held more than {HANDLES} handles at once, which no component gets"),
+            Self::OwnersMemory { limit } => write!(
+                f,
+                "all components together needed more than {} MiB of memory; `memory` under `[components]` of the config gives them more",
+                limit >> 20
+            ),
+            Self::Handles { limit } => write!(f, "it held more than {limit} handles at once"),
+            Self::Calls { limit } => write!(f, "it made more than {limit} calls into the host"),
+            Self::Lapsed => f.write_str("what it was granted was changed while it ran"),
+            Self::Waited(crowd) => crowd.fmt(f),
             Self::Cpu(b) => write!(f, "it was stopped after {:?} of computing", b.cpu),
             Self::Wall(b) => write!(f, "it was stopped after {:?}", b.wall),
             Self::Crowded => f.write_str("too many components run at once; try again when others have ended"),

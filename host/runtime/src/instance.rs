@@ -25,13 +25,15 @@ pub struct Call {
 impl Call {
     pub fn new(engine: &Engine, setup: Setup, running: Running) -> Self {
         let (bounds, meter) = (setup.bounds, Arc::new(Meter::default()));
-        let mut store = Store::new(engine, CallState::new(setup));
+        let mut store = Store::new(engine, CallState::new(setup, engine));
         store.limiter(|state| &mut state.cap);
         store.set_hostcall_fuel(bounds.output + crate::bounds::ATTACHMENTS + LIFT);
         store.set_epoch_deadline(1);
         let watched = Arc::clone(&meter);
-        store.epoch_deadline_callback(move |_| {
-            if watched.spent() > bounds.cpu { Err(CpuSpent.into()) } else { Ok(UpdateDeadline::Yield(1)) }
+        store.epoch_deadline_callback(move |context| match context.data().calls.stop() {
+            Some(stop) => Err(stop.into()),
+            None if watched.spent() > bounds.cpu => Err(CpuSpent.into()),
+            None => Ok(UpdateDeadline::Yield(1)),
         });
         Self { store, bounds, meter, _running: running }
     }

@@ -121,8 +121,7 @@ impl Library {
     ) -> Result<Self, RuntimeError> {
         let mut entries: Vec<Entry> = bundled.iter().map(Entry::bundled).collect();
         for pinned in depot.read()?.plugins {
-            let file = depot.file(&pinned.blake3);
-            entries.push(Entry::installed(Installed::new(pinned, file)?));
+            entries.push(Entry::installed(Installed::new(pinned, depot)?));
         }
         let mut library = Self { entries, notify, compiled: AtomicBool::new(false), notices: Vec::new() };
         brought.plugins.iter().for_each(|said| library.bring(brought, said));

@@ -2,14 +2,16 @@
 
 use crate::codec::CodecState;
 use crate::compile::{Compiler, Digest, Raw, code, is_kept};
-use crate::engine::{EngineKind, Engines, Running};
+use crate::engine::{EngineKind, Running};
 use crate::error::RuntimeError;
 use crate::linker;
+use crate::machine::Machine;
 use crate::once::Once;
 use crate::registry::unlinkable;
 use crate::state::CallState;
 use crate::v0_1::Codec;
 use crate::vault::Vault;
+use model::owner::Owner;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +21,7 @@ use wasmtime::component::{Component, InstancePre, Linker};
 type Held = Arc<Once<Component>>;
 
 pub struct Loader {
-    engines: Engines,
+    machine: Arc<Machine>,
     vault: Option<Vault>,
     /// Where strangers' components are compiled; without one in this process.
     compiler: Option<Compiler>,
@@ -31,11 +33,17 @@ pub struct Loader {
 impl Loader {
     /// Without a usable folder everything works, and is compiled at each start.
     #[must_use]
-    pub fn new(cache_dir: &Path, data_dir: &Path, compiler: Option<Compiler>) -> Self {
-        let vault = Vault::open(cache_dir, data_dir)
+    pub fn new(
+        machine: Arc<Machine>,
+        owner: &Owner,
+        cache_dir: &Path,
+        data_dir: &Path,
+        compiler: Option<Compiler>,
+    ) -> Self {
+        let vault = Vault::open(owner, cache_dir, data_dir)
             .inspect_err(|error| tracing::warn!(%error, "no cache for compiled code; every start compiles anew"))
             .ok();
-        Self { engines: Engines::default(), vault, compiler, linker: Once::default(), held: Mutex::default() }
+        Self { machine, vault, compiler, linker: Once::default(), held: Mutex::default() }
     }
 
     #[must_use]
@@ -46,13 +54,13 @@ impl Loader {
     /// Held while guests run.
     #[must_use]
     pub fn running(&self) -> Running {
-        self.engines.running()
+        self.machine.running()
     }
 
     /// Whether the code of a tool or hook is there already.
     #[must_use]
     pub fn holds_acting(&self, digest: &Digest) -> bool {
-        let engine = self.engines.get(EngineKind::Acting);
+        let engine = self.machine.engine(EngineKind::Acting);
         let holds = |(vault, engine): (&Vault, Engine)| is_kept(vault, &engine, EngineKind::Acting, digest);
         self.vault().zip(engine.ok()).is_some_and(holds)
     }
@@ -75,7 +83,7 @@ impl Loader {
     }
 
     fn component(&self, kind: EngineKind, raw: &Raw<'_>) -> Result<(Engine, Component), RuntimeError> {
-        let engine = self.engines.get(kind)?;
+        let engine = self.machine.engine(kind)?;
         let make = || code(self.vault(), self.compiler.as_ref(), &engine, kind, raw);
         if self.vault.is_some() {
             return Ok((engine.clone(), make()?));

@@ -28,6 +28,8 @@ pub fn setup(component: Arc<str>, bounds: Bounds) -> Setup {
         grant: Arc::default(),
         workspace: "/".into(),
         bounds,
+        pool: None,
+        lease: None,
         env: Vec::new(),
         digest: String::new(),
         means: Arc::default(),

@@ -7,26 +7,37 @@ use crate::caps::process::Sandbox;
 use crate::caps::scan::{Scanner, Watch};
 use crate::compile::Compiler;
 use crate::conversation::Shelf;
-use crate::engine::EngineKind;
 use crate::error::RuntimeError;
 use crate::hooks::{Chain, HookUse};
 use crate::install::Depot;
 use crate::library::{Bundled, Library, Notify};
 use crate::loader::Loader;
+use crate::machine::Machine;
 use crate::provider::{Adapter, ProviderConfig};
 use crate::registry::{HookPoint, Plugin, PluginInfo, ProviderInfo};
+use crate::share::{Crowd, Place, Pool, Share, Tenant};
 use crate::source::{Bytes, Source};
 use crate::tools::ToolSet;
+use model::environment::Environment;
 use model::hook::{Hooks, NoHooks};
 use model::journal::Journal;
+use model::owner::Owner;
 use model::permission::Gate;
 use model::provider::Provider;
 use model::tool::Tools;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::OwnedSemaphorePermit;
 
 pub struct RuntimeOptions {
+    /// What the owners of this process share.
+    pub machine: Arc<Machine>,
+    /// Whose components these are. Everything that is opened here is theirs.
+    pub owner: Owner,
+    /// What of it a grant or the walls around programs let through.
+    pub environment: Environment,
+    /// What the components may use at once.
+    pub share: Share,
     /// Compiled code; made if it is not there, owner only.
     pub cache_dir: PathBuf,
     /// Holds the key that authenticates the compiled code.
@@ -45,12 +56,36 @@ pub struct RuntimeOptions {
     pub brought: Brought,
 }
 
-/// All components, and the means to run them.
+impl RuntimeOptions {
+    /// With everything in this folder, on a machine of its own, without variables and without secrets: for trials.
+    #[must_use]
+    pub fn below(folder: &Path, bundled: Vec<Bundled>) -> Self {
+        Self {
+            machine: Machine::new(),
+            owner: Owner::local(),
+            environment: Environment::default(),
+            share: Share::default(),
+            cache_dir: folder.join("cache"),
+            data_dir: folder.join("data"),
+            bundled,
+            on_compile: None,
+            compiler: None,
+            require_sandbox: false,
+            private: vec![],
+            network: Means::default(),
+            brought: Brought::default(),
+        }
+    }
+}
+
+/// All components of one owner, and the means to run them.
 pub struct Runtime {
+    machine: Arc<Machine>,
+    owner: Owner,
+    environment: Environment,
+    tenant: Tenant,
     loader: Loader,
     library: Library,
-    acting: Semaphore,
-    codecs: Arc<Semaphore>,
     shelf: Shelf,
     data_dir: PathBuf,
     require_sandbox: bool,
@@ -69,32 +104,29 @@ impl Runtime {
         if let Err(error) = crate::caps::process::close_to_others() {
             tracing::warn!(%error, "this process could not be closed to others");
         }
-        let loader = Loader::new(&options.cache_dir, &options.data_dir, options.compiler);
-        let depot = Depot::new(&options.data_dir);
+        let RuntimeOptions { machine, owner, environment, cache_dir, data_dir, require_sandbox, mut private, .. } =
+            options;
+        let loader = Loader::new(Arc::clone(&machine), &owner, &cache_dir, &data_dir, options.compiler);
+        let depot = Depot::new(&owner, &data_dir);
         let library = Library::open(&loader, &options.bundled, &depot, &options.brought, options.on_compile)?;
-        let acting = Semaphore::new(EngineKind::Acting.slots().into());
-        let codecs = Arc::new(Semaphore::new(EngineKind::Codec.slots().into()));
-        let RuntimeOptions { cache_dir, data_dir, require_sandbox, mut private, network, brought, .. } = options;
-        let network = Arc::new(network);
         private.extend([cache_dir, data_dir.clone()]);
         // Acts are judged on real paths. What is not there yet is kept too: nobody is to put a config there.
         let folders = private.iter().filter_map(|f| real_to_be(f)).collect();
         let readable = data_dir.canonicalize().ok().map(|d| d.join("outputs"));
-        let private = Arc::new(Private { folders, readable });
-        let shelf = Shelf::new(EngineKind::Codec.resting().into());
-        let scanner = Arc::default();
         Ok(Arc::new(Self {
+            shelf: Shelf::new(Arc::clone(&machine.resting)),
+            machine,
+            owner,
+            environment,
+            tenant: Tenant::new(options.share),
             loader,
             library,
-            acting,
-            codecs,
-            shelf,
             data_dir,
             require_sandbox,
-            private,
-            scanner,
-            network,
-            brought,
+            private: Arc::new(Private { folders, readable }),
+            scanner: Arc::default(),
+            network: Arc::new(options.network),
+            brought: options.brought,
         }))
     }
 
@@ -205,6 +237,12 @@ impl Runtime {
         &self.library.notices
     }
 
+    /// Whose components these are.
+    #[must_use]
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
     pub(crate) fn data_dir(&self) -> &Path {
         &self.data_dir
     }
@@ -238,15 +276,26 @@ impl Runtime {
         let mut sandbox = Sandbox::new(worktree, &self.data_dir.join("outputs"));
         sandbox.hidden.clone_from(&self.private.folders);
         sandbox.require = self.require_sandbox;
+        sandbox.belong_to(self.environment.clone());
         let hidden = self.private.folders.clone();
         sandbox.watch = Some(Arc::new(Watch::new(self.scanner.clone(), sandbox.writable.clone(), hidden)));
         sandbox
     }
 
-    /// A place for one more instance of a tool or hook; waits for one.
-    pub(crate) async fn acting_slot(&self) -> Option<SemaphorePermit<'_>> {
-        // The semaphore is never closed.
-        self.acting.acquire().await.ok()
+    /// A place for one more call of a tool; waits for one.
+    pub(crate) async fn admit(&self) -> Result<Place, Crowd> {
+        self.tenant.admit(&self.machine.tools).await
+    }
+
+    /// A place for one more hook; waits for one.
+    pub(crate) async fn hook_place(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphores are never closed.
+        Arc::clone(&self.machine.hooks).acquire_owned().await.ok()
+    }
+
+    /// Where the memory of its instances is counted.
+    pub(crate) fn pool(&self) -> Arc<Pool> {
+        self.tenant.pool()
     }
 
     /// Where conversations rest between steps.
@@ -256,7 +305,7 @@ impl Runtime {
 
     /// A place for one more codec; waits for one.
     pub(crate) async fn codec_slot(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.codecs).acquire_owned().await.ok()
+        Arc::clone(&self.machine.codecs).acquire_owned().await.ok()
     }
 
     /// A component by name; by file where the text looks like one.

@@ -82,7 +82,7 @@ impl Adapter {
     fn session(&self, cancel: CancellationToken) -> Result<Session, ProviderFailure> {
         let loader = self.runtime.loader();
         let codec = self.plugin.codec(loader).map_err(|e| internal(e.to_string()))?;
-        Session::new(&codec, loader.running(), cancel).map_err(|fault| self.failed(&fault))
+        Session::new(&codec, loader.running(), Some(self.runtime.pool()), cancel).map_err(|fault| self.failed(&fault))
     }
 
     /// Goes on with the conversation that rests since the step before, or begins one.

@@ -225,6 +225,16 @@ impl Plugin {
         }
     }
 
+    /// What it may do where it is `held` to this now, by the lock; configs have their say over that.
+    pub fn granted(&self, held: &Grant) -> Arc<Grant> {
+        match self.source.installed() {
+            Some(installed) if installed.pinned.grant != *held => {
+                Arc::new(over(&self.source, &self.about, held.clone()))
+            }
+            _ => Arc::clone(&self.grant),
+        }
+    }
+
     /// The tool where it is loaded already: whoever has to load it must not do so on a thread that others wait for.
     pub fn loaded_tool(&self) -> Option<Callable> {
         self.tool.peek()
@@ -302,11 +312,14 @@ impl Plugin {
 
 /// What it may do: as it was agreed to or as it asks, with what configs say laid over that.
 fn granted(source: &Source, about: &About) -> Grant {
+    let held = source.installed().map(|i| i.pinned.grant.clone());
+    over(source, about, held.unwrap_or_else(|| about.manifest.grant()))
+}
+
+fn over(source: &Source, about: &About, held: Grant) -> Grant {
     let own = (about.manifest != Manifest::default()).then(|| about.manifest.grant());
     let sidecar = source.installed().and_then(|i| i.pinned.manifest.as_ref()).map(Manifest::grant);
     let asks = sidecar.or(own);
-    let held = source.installed().map(|i| i.pinned.grant.clone());
-    let held = held.unwrap_or_else(|| about.manifest.grant());
     source.terms.iter().fold(held, |held, term| term.over(&held, asks.as_ref()))
 }
 

@@ -3,7 +3,8 @@
 use crate::brought::Term;
 use crate::compile::Digest;
 use crate::error::RuntimeError;
-use crate::install::{InstallError, Pinned};
+use crate::install::{Depot, InstallError, Pinned};
+use crate::leave::Leave;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Read;
@@ -46,16 +47,19 @@ pub enum Origin {
 pub struct Installed {
     pub pinned: Pinned,
     pub file: PathBuf,
+    /// What it may do now.
+    pub leave: Arc<Leave>,
     digest: Digest,
 }
 
 impl Installed {
     /// # Errors
     /// A digest that is none.
-    pub fn new(pinned: Pinned, file: PathBuf) -> Result<Self, InstallError> {
+    pub fn new(pinned: Pinned, depot: &Depot) -> Result<Self, InstallError> {
+        let file = depot.file(&pinned.blake3);
         let digest = Digest::parse(&pinned.blake3)
             .ok_or_else(|| InstallError::Changed { name: pinned.name.clone(), path: file.clone() })?;
-        Ok(Self { pinned, file, digest })
+        Ok(Self { leave: Arc::new(Leave::new(depot, &pinned)), pinned, file, digest })
     }
 }
 

@@ -6,17 +6,21 @@ use crate::caps::fs::{self, HasFs};
 use crate::caps::http::{Means, Network};
 use crate::caps::process::Sandbox;
 use crate::guest_log::GuestLog;
+use crate::hostcalls::HostCalls;
+use crate::leave::Lease;
+use crate::progress::Reporter;
+use crate::share::Pool;
+use model::environment::Environment;
 use model::grant::{Grant, Mode};
 use model::tool::ProgressSink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wasmtime::Engine;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-/// Handles that a guest can hold at once.
-pub const HANDLES: usize = 4096;
 /// Random bytes in one host call.
 const RANDOM: u64 = 1 << 20;
 /// Bytes of header fields that a guest can build.
@@ -26,11 +30,12 @@ const FIELDS: usize = 64 << 10;
 pub struct CallState {
     pub table: ResourceTable,
     pub funnel: Arc<Funnel>,
-    pub progress: Arc<dyn ProgressSink>,
+    pub progress: Reporter,
     pub log: GuestLog,
     pub grant: Arc<Grant>,
     pub workspace: PathBuf,
     pub cap: Cap,
+    pub calls: HostCalls,
     pub files: fs::State,
     /// Around the programs of this call.
     pub sandbox: Arc<Sandbox>,
@@ -52,6 +57,10 @@ pub struct Setup {
     /// Real absolute path.
     pub workspace: PathBuf,
     pub bounds: Bounds,
+    /// Where its owner's memory is counted.
+    pub pool: Option<Arc<Pool>>,
+    /// What it was installed under, of a component that was.
+    pub lease: Option<Lease>,
     pub sandbox: Arc<Sandbox>,
     /// Variables for the programs that it runs.
     pub env: Vec<(String, String)>,
@@ -62,11 +71,11 @@ pub struct Setup {
 
 impl CallState {
     #[must_use]
-    pub fn new(setup: Setup) -> Self {
-        let log = GuestLog::new(setup.component);
-        let wasi = context(&setup.grant, &setup.workspace, &log);
+    pub fn new(setup: Setup, engine: &Engine) -> Self {
+        let log = GuestLog::new(setup.component, setup.bounds.log);
+        let wasi = context(&setup.grant, &setup.sandbox.environment, &setup.workspace, &log);
         let mut table = ResourceTable::new();
-        table.set_max_capacity(HANDLES);
+        table.set_max_capacity(setup.bounds.handles);
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(FIELDS);
         let network = Network::new(Arc::clone(&setup.funnel), Arc::clone(&setup.grant), setup.digest, setup.means);
@@ -77,19 +86,26 @@ impl CallState {
             env: setup.env,
             children: 0,
             funnel: setup.funnel,
-            progress: setup.progress,
+            progress: Reporter::new(setup.progress, setup.bounds.progress),
             log,
             grant: setup.grant,
             workspace: setup.workspace,
-            cap: Cap::new(setup.bounds.memory),
+            cap: Cap::new(setup.bounds.memory, setup.pool),
+            calls: HostCalls::new(setup.bounds.calls, setup.lease, engine),
             wasi,
             http,
             network,
         }
     }
+
+    /// What a host function of the contract gets: itself, once it is counted.
+    pub fn counted(&mut self) -> &mut Self {
+        self.calls.count();
+        self
+    }
 }
 
-fn context(grant: &Grant, workspace: &Path, log: &GuestLog) -> WasiCtx {
+fn context(grant: &Grant, environment: &Environment, workspace: &Path, log: &GuestLog) -> WasiCtx {
     let mut builder = WasiCtx::builder();
     builder
         .allow_blocking_current_thread(true)
@@ -100,7 +116,7 @@ fn context(grant: &Grant, workspace: &Path, log: &GuestLog) -> WasiCtx {
         .allow_udp(false)
         .allow_ip_name_lookup(false);
     for name in &grant.env.allow {
-        if let Ok(value) = std::env::var(name) {
+        if let Some(value) = environment.get(name) {
             builder.env(name, value);
         }
     }
@@ -141,18 +157,21 @@ fn add(builder: &mut WasiCtxBuilder, real: &Path, name: &str, perms: FsPerms) {
 
 impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
+        self.calls.count();
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
 impl HasFs for CallState {
     fn fs_parts(&mut self) -> (WasiFilesystemCtxView<'_>, &mut fs::State) {
+        self.calls.count();
         (WasiFilesystemCtxView { ctx: self.wasi.filesystem(), table: &mut self.table }, &mut self.files)
     }
 }
 
 impl WasiHttpView for CallState {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
+        self.calls.count();
         WasiHttpCtxView { hooks: &mut self.network, table: &mut self.table, ctx: &mut self.http }
     }
 }

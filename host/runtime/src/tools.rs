@@ -5,6 +5,7 @@ use crate::callable::{Answer, Callable};
 use crate::caps::Funnel;
 use crate::fault::Fault;
 use crate::instance::Call;
+use crate::leave::Lease;
 use crate::open::Runtime;
 use crate::registry::Plugin;
 use crate::state::{CallState, Setup};
@@ -27,6 +28,8 @@ use wasmtime::component::ResourceTable;
 const EXPLANATION: usize = 2 << 10;
 /// Key of what a call's programs changed on the disk, and of what is not known of it.
 const SCAN: &str = "scan";
+/// Key of what was cut of a call's log and progress.
+const CUT: &str = "cut";
 
 pub struct ToolSet {
     runtime: Arc<Runtime>,
@@ -100,10 +103,11 @@ struct Job {
 impl Job {
     async fn run(self) -> Result<ToolOutput, ToolFailure> {
         let interrupted = || ToolFailure::new(FailureKind::Interrupted, "Interrupted.");
-        let _slot = tokio::select! {
+        let lease = self.lease()?;
+        let _place = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(interrupted()),
-            slot = self.runtime.acting_slot() => slot,
+            place = self.runtime.admit() => place.map_err(|crowd| self.explain(&Fault::Waited(crowd)))?,
         };
         let loader = self.runtime.loader();
         let tool = tokio::select! {
@@ -111,18 +115,34 @@ impl Job {
             () = self.cancel.cancelled() => return Err(interrupted()),
             tool = self.load() => tool?,
         };
-        let funnel = Arc::new(self.funnel());
+        let grant = lease.as_ref().map_or_else(|| Arc::clone(&self.plugin.grant), |l| self.plugin.granted(&l.given));
+        let funnel = Arc::new(self.funnel(&grant, lease.clone()));
         if !self.plugin.source.is_bundled() {
             funnel.taint(Label::Plugin);
         }
-        let mut call = Call::new(tool.engine(), self.setup(Arc::clone(&funnel)), loader.running());
+        let mut call = Call::new(tool.engine(), self.setup(grant, lease, Arc::clone(&funnel)), loader.running());
         let given = call.run(&self.cancel, async |store| tool.call(store, &self.call).await).await;
         let outcome = self.judge(given, call.bounds.output);
+        let outcome = told(outcome, call.store.data(), &call.bounds);
         call.store.data_mut().files.settle(outcome.is_ok()).await;
         call.store.data().network.settle().await;
         let scan = look_after(call.store.data_mut(), &funnel).await;
         let outcome = outcome.map(|output| with_scan(output, scan));
         outcome.map_err(|failure| because(failure, &funnel))
+    }
+
+    /// What an installed component may do now; `None` for one that is part of the program.
+    fn lease(&self) -> Result<Option<Lease>, ToolFailure> {
+        let Some(installed) = self.plugin.source.installed() else { return Ok(None) };
+        let gone = || {
+            let message = format!(
+                "The plugin `{}` was removed or replaced since this session loaded it; begin again to use what is there now.",
+                self.plugin.label
+            );
+            ToolFailure::new(FailureKind::Unavailable, message)
+        };
+        let leave = Arc::clone(&installed.leave);
+        Ok(Some(Lease { given: leave.grant().ok_or_else(gone)?, leave }))
     }
 
     /// The first call of all compiles the component, which takes its time.
@@ -159,7 +179,7 @@ impl Job {
         ToolFailure::new(fault.kind(), cut(message, EXPLANATION))
     }
 
-    fn funnel(&self) -> Funnel {
+    fn funnel(&self, grant: &Grant, lease: Option<Lease>) -> Funnel {
         let call = &self.call;
         let actor = Actor {
             session: call.session.clone(),
@@ -171,22 +191,48 @@ impl Job {
         };
         let (gate, journal) = (Arc::clone(&self.gate), Arc::clone(&self.journal));
         let funnel = Funnel::new(actor, call.grant.clone(), gate, journal, self.cancel.clone());
-        funnel.hiding(self.runtime.private()).except(except(&self.plugin.grant, &call.workspace))
+        funnel.hiding(self.runtime.private()).except(except(grant, &call.workspace)).under(lease)
     }
 
-    fn setup(&self, funnel: Arc<Funnel>) -> Setup {
+    fn setup(&self, grant: Arc<Grant>, lease: Option<Lease>, funnel: Arc<Funnel>) -> Setup {
         Setup {
             component: Arc::clone(&self.plugin.label),
             funnel,
             progress: Arc::clone(&self.progress),
-            grant: Arc::clone(&self.plugin.grant),
             workspace: self.call.workspace.clone(),
-            bounds: Bounds::TOOL.with(&self.plugin.grant.limits),
+            bounds: Bounds::TOOL.with(&grant.limits),
+            grant,
+            pool: Some(self.runtime.pool()),
+            lease,
             sandbox: Arc::new(self.runtime.sandbox(&self.call.worktree)),
             env: self.call.env.clone(),
             digest: self.plugin.digest.hex(),
             means: self.runtime.means(),
         }
+    }
+}
+
+/// With what was cut of the call's log and progress: nothing else tells of it.
+fn told(
+    outcome: Result<ToolOutput, ToolFailure>,
+    state: &CallState,
+    bounds: &Bounds,
+) -> Result<ToolOutput, ToolFailure> {
+    let all = [("log", state.log.dropped(), bounds.log), ("progress", state.progress.dropped(), bounds.progress)];
+    let cut = |(what, dropped, limit): (&str, usize, usize)| {
+        (dropped > 0)
+            .then(|| format!("Its {what} was cut after {} KiB: `{what}` under `[limits]` of its grant.", limit >> 10))
+    };
+    let cuts: Vec<String> = all.into_iter().filter_map(cut).collect();
+    if cuts.is_empty() {
+        return outcome;
+    }
+    match outcome {
+        Ok(mut output) => {
+            output.metadata.insert(CUT.to_owned(), cuts.into());
+            Ok(output)
+        }
+        Err(failure) => Err(ToolFailure { message: format!("{} {}", failure.message, cuts.join(" ")), ..failure }),
     }
 }
 

@@ -1,6 +1,7 @@
-//! An owner-only folder of sealed files: each carries a keyed hash over its name and content, checked on the very bytes that are
-//! handed out. What is not ours, or not whole, does not exist.
+//! An owner-only folder of sealed files: each carries a keyed hash over its owner, name and content, checked on the very bytes that
+//! are handed out. What is another owner's, or not whole, does not exist.
 
+use model::owner::Owner;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -12,18 +13,19 @@ const FILES: usize = 512;
 
 /// A folder that nobody else can write, with the key that seals its files.
 pub struct Vault {
+    owner: Owner,
     folder: PathBuf,
     key: [u8; 32],
 }
 
 impl Vault {
     /// Opens or makes the folder. The key lies in `key_folder`, apart from what it seals.
-    pub fn open(folder: &Path, key_folder: &Path) -> io::Result<Self> {
+    pub fn open(owner: &Owner, folder: &Path, key_folder: &Path) -> io::Result<Self> {
         for f in [folder, key_folder] {
             DirBuilder::new().recursive(true).mode(0o700).create(f)?;
         }
         owned(folder)?;
-        Ok(Self { folder: folder.to_owned(), key: key(&key_folder.join("compiled.key"))? })
+        Ok(Self { owner: owner.clone(), folder: folder.to_owned(), key: key(&key_folder.join("compiled.key"))? })
     }
 
     /// The content of a file that this vault sealed under this name.
@@ -54,7 +56,10 @@ impl Vault {
 
     fn seal(&self, name: &str, content: &[u8]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        hasher.update(&(name.len() as u64).to_le_bytes()).update(name.as_bytes()).update(content);
+        for part in [self.owner.as_str(), name] {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        hasher.update(content);
         hasher.finalize()
     }
 

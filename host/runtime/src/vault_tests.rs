@@ -2,7 +2,7 @@ use super::*;
 use std::os::unix::fs::PermissionsExt;
 
 fn vault(home: &Path) -> Vault {
-    Vault::open(&home.join("cache"), &home.join("data")).unwrap()
+    Vault::open(&Owner::local(), &home.join("cache"), &home.join("data")).unwrap()
 }
 
 #[test]
@@ -27,13 +27,23 @@ fn another_key_opens_nothing() {
     assert!(vault(home.path()).read("a").is_none());
 }
 
+/// Even where the key is the same: what one owner had compiled is not run for another.
+#[test]
+fn another_owner_finds_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    vault(home.path()).write("a", b"content").unwrap();
+    let bob = Owner::parse("bob").unwrap();
+    let theirs = Vault::open(&bob, &home.path().join("cache"), &home.path().join("data")).unwrap();
+    assert!(theirs.read("a").is_none());
+}
+
 #[test]
 fn what_others_could_change_is_refused() {
     for (path, mode) in [("cache", 0o770), ("cache", 0o707), ("data/compiled.key", 0o644)] {
         let home = tempfile::tempdir().unwrap();
         drop(vault(home.path()));
         fs::set_permissions(home.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
-        let error = Vault::open(&home.path().join("cache"), &home.path().join("data")).err().unwrap();
+        let error = Vault::open(&Owner::local(), &home.path().join("cache"), &home.path().join("data")).err().unwrap();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{path} {mode:o}");
     }
 }
@@ -44,7 +54,7 @@ fn a_link_is_no_folder_of_ours() {
     fs::create_dir(home.path().join("real")).unwrap();
     fs::set_permissions(home.path().join("real"), fs::Permissions::from_mode(0o700)).unwrap();
     std::os::unix::fs::symlink(home.path().join("real"), home.path().join("cache")).unwrap();
-    assert!(Vault::open(&home.path().join("cache"), &home.path().join("data")).is_err());
+    assert!(Vault::open(&Owner::local(), &home.path().join("cache"), &home.path().join("data")).is_err());
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use model::id::SessionId;
 use model::message::{Message, Part};
+use model::owner::Owner;
 use model::session::Session;
 use model::store::{Change, Store};
 use serde_json::{Value, json};
@@ -63,7 +64,7 @@ fn filled(ledger: &Ledger, runtime: &tokio::runtime::Runtime) -> SessionId {
 fn history(c: &mut Criterion) {
     let dir = tempfile::tempdir().expect("a folder");
     let runtime = tokio::runtime::Builder::new_multi_thread().build().expect("a runtime");
-    let ledger = Ledger::open(dir.path()).expect("a ledger");
+    let ledger = Ledger::of(&Owner::local(), dir.path()).expect("a ledger");
     let id = filled(&ledger, &runtime);
     c.bench_function("open 10,000 messages", |b| {
         b.iter(|| black_box(runtime.block_on(ledger.history(&id)).expect("a history")));

@@ -7,6 +7,7 @@ use crate::{claims, inbox, outputs, query};
 use async_trait::async_trait;
 use model::id::{MessageId, PartId, SessionId};
 use model::message::{Message, Part, WithParts};
+use model::owner::Owner;
 use model::permission::Rule;
 use model::session::{Session, SessionSummary};
 use model::store::{Change, Claim, Kin, Store, StoreError};
@@ -28,15 +29,20 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the ledger below `data_dir`, making it (owner-only) where there is none.
+    /// Opens the owner's ledger below `data_dir`, making it (for them alone) where there is none.
     ///
     /// # Errors
-    /// As [`StoreError`] says: locked, damaged, full, written by a newer version.
-    pub fn open(data_dir: &Path) -> Result<Arc<Self>, StoreError> {
+    /// As [`StoreError`] says: somebody else's, locked, damaged, full, written by a newer version.
+    pub fn of(owner: &Owner, data_dir: &Path) -> Result<Arc<Self>, StoreError> {
         let path = prepare(data_dir)?;
-        let writer = Writer::start(&path)?;
+        let writer = Writer::start(&path, owner)?;
         let reader = Arc::new(Mutex::new(open_reader(&path)?));
         Ok(Arc::new(Self { data_dir: data_dir.into(), path, writer, reader }))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn open(data_dir: &Path) -> Result<Arc<Self>, StoreError> {
+        Self::of(&Owner::local(), data_dir)
     }
 
     pub(crate) async fn write<T, F>(&self, what: &'static str, work: F) -> Result<T, StoreError>

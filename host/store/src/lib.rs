@@ -12,6 +12,7 @@ mod journal;
 mod ledger;
 mod migrate;
 mod outputs;
+mod owner;
 mod query;
 mod retention;
 mod spending;

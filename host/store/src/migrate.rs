@@ -11,6 +11,7 @@ const STEPS: &[&str] = &[
     include_str!("migrate/to_3.sql"),
     include_str!("migrate/to_4.sql"),
     include_str!("migrate/to_5.sql"),
+    include_str!("migrate/to_6.sql"),
 ];
 
 /// Schema version that this program writes.

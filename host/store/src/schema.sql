@@ -4,6 +4,12 @@
 -- Order is `seq`, the ledger's own number; ids and clocks order nothing. `data` holds the record as JSON, in the shape that
 -- `session export` prints; columns beside it exist only where something is looked up by them.
 
+-- Whose ledger it is: one row, written when it is first opened and never changed.
+CREATE TABLE owner (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  name TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE session (
   seq       INTEGER PRIMARY KEY AUTOINCREMENT,
   id        TEXT NOT NULL UNIQUE,

@@ -1,6 +1,8 @@
 //! The one thread that writes. Jobs come through a bounded channel and are done in order.
 
 use crate::connection::{Attempt, open_writer};
+use crate::owner;
+use model::owner::Owner;
 use model::store::StoreError;
 use rusqlite::{Connection, Transaction};
 use std::path::{Path, PathBuf};
@@ -19,9 +21,10 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn start(path: &Path, owner: &Owner) -> Result<Self, StoreError> {
         let at = Attempt { what: "start its writer", path };
         let mut db = open_writer(path)?;
+        owner::claim(&db, path, owner)?;
         let (jobs, mut inbox) = mpsc::channel::<Job>(QUEUE);
         let work = move || {
             while let Some(job) = inbox.blocking_recv() {

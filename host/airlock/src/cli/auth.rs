@@ -6,7 +6,6 @@ use crate::config::file::KeySource;
 use crate::config::keys::{Found, Keys, KeysError, MAX_KEY};
 use crate::config::paths::Paths;
 use crate::config::providers::KNOWN;
-use crate::config::{resolve, variable};
 use crate::report::{Exit, Report};
 use crate::tui::hidden;
 use clap::{Args, Subcommand};
@@ -53,7 +52,7 @@ fn add(args: &OneArgs) -> Result<(), Report> {
     let key = read_hidden("Key", &args.name, HOW)?;
     let replaced = Keys::add(&paths.data, &args.name, &key)?;
     let service = KNOWN.iter().find(|k| k.id == args.name);
-    if let Some(name) = service.map(|k| k.variable).filter(|v| variable(v).is_some()) {
+    if let Some(name) = service.map(|k| k.variable).filter(|v| paths.environment.said(v).is_some()) {
         say(&format!("{name} is set, and the environment comes first: the kept key is used where it is not"));
     }
     match args.format {
@@ -118,7 +117,7 @@ fn places(ground: &Ground) -> Vec<Place> {
     let place = |name: &str, source: String, ready| Place { name: name.into(), source, ready };
     let configured = ground.config.providers.iter().filter_map(|(name, p)| {
         let source = p.key.as_ref()?;
-        Some(place(name, super::config::source(source), resolve::is_there(source)))
+        Some(place(name, super::config::source(source), ground.keys.sources().is_there(source)))
     });
     let known = KNOWN.iter().filter(|k| !ground.config.providers.contains_key(k.id));
     let set = known.filter_map(|k| match ground.keys.find(k) {

@@ -84,6 +84,11 @@ fn in_force(ground: &Ground) -> Value {
             "preserve_recent_tokens": c.compaction.preserve_recent_tokens,
             "reserved": c.compaction.reserved,
         },
+        "components": {
+            "at_once": c.components.instances,
+            "memory": c.components.memory,
+            "wait": humantime::format_duration(c.components.wait).to_string(),
+        },
         "storage": {
             "keep_days": c.storage.keep_days,
             "max_sessions": c.storage.max_sessions,

@@ -13,7 +13,6 @@ use serde::Serialize;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use store::Ledger;
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -82,7 +81,7 @@ async fn findings(ground: &Ground) -> Vec<Finding> {
 }
 
 async fn ledger(ground: &Ground) -> Result<String, model::store::StoreError> {
-    let ledger = Ledger::open(&ground.paths.data)?;
+    let ledger = wire::ledger(&ground.paths)?;
     ledger.try_out().await?;
     let newest = ledger.sessions(Kin::All, 1).await?;
     let state = if newest.is_empty() { "no session yet" } else { "sound" };

@@ -57,7 +57,7 @@ pub enum InboxCommand {
 }
 
 fn ledger() -> Result<Arc<Ledger>, Report> {
-    Ok(Ledger::open(&Paths::find()?.data)?)
+    Ok(wire::ledger(&Paths::find()?)?)
 }
 
 /// Hands a message over.

@@ -23,6 +23,7 @@ pub mod trust;
 use crate::config::keys::Keys;
 use crate::config::names::{self, Known};
 use crate::config::paths::{Paths, Place};
+use crate::config::sources::Sources;
 use crate::config::{Config, Overrides};
 use crate::report::Report;
 use crate::skills::Skills;
@@ -173,12 +174,19 @@ pub struct Ground {
 impl Ground {
     /// # Errors
     /// A folder that is not there, a config that is wrong.
-    pub fn find(dir: Option<&Path>, permits: &Permits, mut flags: Overrides) -> Result<Self, Report> {
-        let paths = Paths::find()?;
+    pub fn find(dir: Option<&Path>, permits: &Permits, flags: Overrides) -> Result<Self, Report> {
+        Self::of_owner(Paths::find()?, dir, permits, flags)
+    }
+
+    /// As [`Self::find`], where these folders are somebody's home.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn of_owner(paths: Paths, dir: Option<&Path>, permits: &Permits, mut flags: Overrides) -> Result<Self, Report> {
         let place = place(dir)?;
         permits.lay_into(&mut flags, &paths)?;
         let config = Config::load(&paths, &place, flags)?;
-        let keys = Keys::load(&paths.data)?;
+        let keys = Keys::load(&paths.data)?.looking_in(Sources::of(&paths));
         Ok(Self { paths, place, config, keys })
     }
 

@@ -5,7 +5,7 @@ use crate::config::choice::{self, Answer, Choice, Context};
 use crate::config::file::ProviderEntry;
 use crate::config::keys::{Found, Keys};
 use crate::config::providers::{KNOWN, Known, OFFLINE, OFFLINE_MODEL};
-use crate::config::{Config, probe, resolve};
+use crate::config::{Config, probe};
 use crate::report::Report;
 use crate::wire;
 use clap::Args;
@@ -97,7 +97,7 @@ impl Sight<'_> {
     /// What the config describes; where it describes nothing, what the adapter knows.
     fn configured(&self, name: &str, entry: &ProviderEntry) -> Vec<Line> {
         let kept = self.keys.key(name).is_some();
-        let ready = kept || entry.key.as_ref().is_none_or(resolve::is_there);
+        let ready = kept || entry.key.as_ref().is_none_or(|key| self.keys.sources().is_there(key));
         if !ready && !self.all {
             return Vec::new();
         }

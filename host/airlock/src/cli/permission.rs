@@ -2,11 +2,11 @@
 
 use super::{Format, Ground, Listing, columns, print_foreign, print_json};
 use crate::report::Report;
+use crate::wire;
 use clap::{Args, Subcommand};
 use model::permission::Rule;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use store::Ledger;
 
 #[derive(Debug, Subcommand)]
 pub enum PermissionCommand {
@@ -47,7 +47,7 @@ pub async fn main(command: &PermissionCommand) -> Result<(), Report> {
 async fn list(args: &ListArgs) -> Result<(), Report> {
     let ground = Ground::of(&args.listing)?;
     let here = |worktree: &Path| args.all || worktree == ground.place.worktree;
-    let mut approvals = Ledger::open(&ground.paths.data)?.all_approvals().await?;
+    let mut approvals = wire::ledger(&ground.paths)?.all_approvals().await?;
     approvals.retain(|(worktree, _)| here(worktree));
     match args.listing.format {
         Format::Json => approvals.iter().try_for_each(|(worktree, rule)| {
@@ -64,7 +64,7 @@ fn row((worktree, rule): &(PathBuf, Rule), with_place: bool) -> Vec<String> {
 
 async fn revoke(args: &RevokeArgs) -> Result<(), Report> {
     let ground = Ground::of(&args.listing)?;
-    let ledger = Ledger::open(&ground.paths.data)?;
+    let ledger = wire::ledger(&ground.paths)?;
     let worktree = &ground.place.worktree;
     let mut gone = 0;
     if args.all {

@@ -5,7 +5,7 @@ use super::{Format, Ground, Listing, columns, print, print_json};
 use crate::config::file::KeySource;
 use crate::config::keys::Keys;
 use crate::config::providers::{ADAPTER, KNOWN, LOCAL, OFFLINE};
-use crate::config::{Config, probe, resolve};
+use crate::config::{Config, probe};
 use crate::report::Report;
 use futures::future::join_all;
 use serde_json::json;
@@ -71,13 +71,13 @@ fn cells(r: &Row, state: State, keys: &Keys) -> Vec<String> {
 
 /// Where the key is taken from, or should lie.
 fn key(r: &Row, keys: &Keys) -> Option<String> {
-    let named = r.key.as_ref().filter(|k| resolve::is_there(k));
+    let named = r.key.as_ref().filter(|k| keys.sources().is_there(k));
     let kept = || keys.key(&r.name).map(|_| format!("kept in {}", keys.path().display()));
     named.map(source).or_else(kept).or_else(|| r.key.as_ref().map(source))
 }
 
 fn has_key(r: &Row, keys: &Keys) -> bool {
-    r.key.as_ref().is_none_or(|k| resolve::is_there(k) || keys.key(&r.name).is_some())
+    r.key.as_ref().is_none_or(|k| keys.sources().is_there(k) || keys.key(&r.name).is_some())
 }
 
 /// A configured provider takes the place of the one that is known by its name.

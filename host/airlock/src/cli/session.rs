@@ -10,6 +10,7 @@ mod undo;
 use super::{Format, columns, inbox, print, print_foreign, print_json};
 use crate::config::paths::Paths;
 use crate::report::Report;
+use crate::wire;
 use clap::{Args, Subcommand};
 use model::id::SessionId;
 use model::message::{Message, Part, PartBody, WithParts};
@@ -113,7 +114,7 @@ pub fn other(command: &str, words: &[String], later: &[&str]) -> Report {
 }
 
 pub async fn ledger() -> Result<Arc<Ledger>, Report> {
-    Ok(Ledger::open(&Paths::find()?.data)?)
+    Ok(wire::ledger(&Paths::find()?)?)
 }
 
 /// The id of a session as a person wrote it.

@@ -9,8 +9,13 @@ fn found(files: &[(&str, &str)]) -> (tempfile::TempDir, Commands) {
         std::fs::write(file, text).unwrap();
     }
     std::fs::create_dir_all(base.join("repo/.git")).unwrap();
-    let paths =
-        Paths { home: Some(base.join("home")), config: base.join("config"), data: base.clone(), cache: base.clone() };
+    let paths = Paths {
+        home: Some(base.join("home")),
+        config: base.join("config"),
+        data: base.clone(),
+        cache: base.clone(),
+        ..Paths::for_tests()
+    };
     let entry = CommandEntry { template: "configured".into(), ..CommandEntry::default() };
     let config = IndexMap::from([("conf".to_owned(), entry)]);
     let place = Place::at(&base.join("repo")).unwrap();

@@ -15,7 +15,7 @@ use model::flow::FlowRule;
 use model::grant::Requests;
 use model::profile::AgentMode;
 use model::provider::{Model, ModelRef};
-use runtime::HookUse;
+use runtime::{HookUse, Share};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,7 @@ pub struct FileConfig {
     pub inputs: InputConfig,
     pub secrets: IndexMap<String, SecretEntry>,
     pub storage: Option<Retention>,
+    pub components: Option<Share>,
     pub flow: Vec<FlowRule>,
     /// Short names of models.
     pub aliases: Aliases,
@@ -146,6 +147,7 @@ const ROOT: &[&str] = &[
     "fallback",
     "http",
     "storage",
+    "components",
     "flow",
     "plugins",
     KEYS[0],
@@ -196,6 +198,7 @@ impl FileConfig {
             flow: root.read("flow", super::flow::read)?.unwrap_or_default(),
             storage: root.read("storage", super::storage::read)?,
             plugins: named(root, "plugins", |n| plugins::read(n, path, home))?,
+            components: root.read("components", super::components::read)?,
             aliases,
         })
     }

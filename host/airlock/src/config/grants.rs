@@ -12,7 +12,7 @@ use std::time::Duration;
 const ROOT: &[&str] =
     &["description", "version", "licence", "homepage", "fs", "http", "process", "env", "secrets", "limits"];
 const RIGHTS: &[&str] = &["fs", "http", "process", "env", "secrets", "limits"];
-const LIMITS: &[&str] = &["memory", "cpu", "wall", "output"];
+const LIMITS: &[&str] = &["memory", "cpu", "wall", "output", "calls", "handles", "log", "progress"];
 /// Bytes of such a file.
 const SIZE_MAX: u64 = 64 << 10;
 
@@ -113,7 +113,15 @@ fn limits(node: &Node<'_>) -> Result<LimitsAsked, ConfigError> {
         cpu_ms: table.read("cpu", time)?,
         wall_ms: table.read("wall", time)?,
         output: table.read("output", size)?,
+        calls: table.read("calls", number)?,
+        handles: table.read("handles", number)?,
+        log: table.read("log", size)?,
+        progress: table.read("progress", size)?,
     })
+}
+
+fn number(node: &Node<'_>) -> Result<u64, ConfigError> {
+    node.count().map(u64::from)
 }
 
 fn milliseconds(d: Duration) -> u64 {
@@ -148,6 +156,10 @@ pub fn from_flag(text: &str) -> Option<Grant> {
         match limit {
             "memory" => grant.limits.memory = Some(bytes(value)?),
             "output" => grant.limits.output = Some(bytes(value)?),
+            "log" => grant.limits.log = Some(bytes(value)?),
+            "progress" => grant.limits.progress = Some(bytes(value)?),
+            "calls" => grant.limits.calls = Some(value.parse().ok()?),
+            "handles" => grant.limits.handles = Some(value.parse().ok()?),
             "cpu" => grant.limits.cpu_ms = Some(time()?),
             _ => grant.limits.wall_ms = Some(time()?),
         }
@@ -181,12 +193,14 @@ mod tests {
         let text = "description = \"d\"\nversion = \"1.0\"\n[fs]\n\"docs\" = \"ro\"\n\".\" = \"rw\"\n[process]\nprograms = [\"git\"]\n\
                     [http]\nhosts = [\"api.example.com\"]\n\
                     [env]\nallow = [\"LANG\"]\n[secrets]\nallow = [\"github\"]\n\
-                    [limits]\nmemory = \"64MiB\"\ncpu = \"3s\"\nwall = \"5s\"\noutput = \"1MiB\"\n";
+                    [limits]\nmemory = \"64MiB\"\ncpu = \"3s\"\nwall = \"5s\"\noutput = \"1MiB\"\n\
+                    calls = 500\nhandles = 9\nlog = \"1KiB\"\nprogress = \"2KiB\"\n";
         let manifest = from_text(Path::new("x.airlock.toml"), text).unwrap();
         let want = json!({
             "description": "d", "version": "1.0", "fs": { ".": "rw", "docs": "ro" }, "process": { "programs": ["git"] },
             "http": { "hosts": ["api.example.com"] }, "env": { "allow": ["LANG"] }, "secrets": { "allow": ["github"] },
-            "limits": { "memory": 67_108_864, "cpu_ms": 3000, "wall_ms": 5000, "output": 1_048_576 },
+            "limits": { "memory": 67_108_864, "cpu_ms": 3000, "wall_ms": 5000, "output": 1_048_576,
+                "calls": 500, "handles": 9, "log": 1024, "progress": 2048 },
         });
         assert_eq!(serde_json::from_value::<Manifest>(want).unwrap(), manifest);
     }
@@ -222,6 +236,9 @@ mod tests {
             ("env:LANG", json!({ "env": { "allow": ["LANG"] } })),
             ("secrets:github", json!({ "secrets": { "allow": ["github"] } })),
             ("memory=128MiB", json!({ "limits": { "memory": 134_217_728 } })),
+            ("calls=20000000", json!({ "limits": { "calls": 20_000_000 } })),
+            ("handles=-1", Value::Null),
+            ("log=1MiB", json!({ "limits": { "log": 1 << 20 } })),
             ("cpu=1500ms", json!({ "limits": { "cpu_ms": 1500 } })),
             ("fs:../x=ro", Value::Null),
             ("fs:docs=wx", Value::Null),

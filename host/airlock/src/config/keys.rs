@@ -2,7 +2,7 @@
 //! agent reaches that folder.
 
 use super::providers::Known;
-use super::variable;
+use super::sources::Sources;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
@@ -37,6 +37,7 @@ const SECRET: &str = "secret:";
 pub struct Keys {
     path: PathBuf,
     kept: BTreeMap<String, Kept>,
+    sources: Sources,
 }
 
 /// Where the key of a known service was found.
@@ -94,7 +95,7 @@ impl Keys {
         let unreadable = |why: String| KeysError::Unreadable { path: path.clone(), why };
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self { path, kept: BTreeMap::new() }),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self { path, ..Self::default() }),
             Err(e) => return Err(unreadable(e.to_string())),
         };
         let mode = file.metadata().map_err(|e| unreadable(e.to_string()))?.permissions().mode() & 0o7777;
@@ -106,7 +107,18 @@ impl Keys {
         // The parser's own words could quote a key.
         let place = |e: serde_json::Error| format!("no list of keys (line {}, column {})", e.line(), e.column());
         let kept = serde_json::from_str(&text).map_err(|e| unreadable(place(e)))?;
-        Ok(Self { path, kept })
+        Ok(Self { path, kept, sources: Sources::default() })
+    }
+
+    /// With the other places where their owner has keys.
+    #[must_use]
+    pub fn looking_in(self, sources: Sources) -> Self {
+        Self { sources, ..self }
+    }
+
+    #[must_use]
+    pub fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     /// The key that is kept for a provider.
@@ -164,7 +176,7 @@ impl Keys {
     /// Where the key of a known service lies: the environment comes first.
     #[must_use]
     pub fn find(&self, service: &Known) -> Option<Found> {
-        match variable(service.variable) {
+        match self.sources.environment.said(service.variable) {
             Some(_) => Some(Found::Variable(service.variable)),
             None => self.key(service.id).map(|_| Found::Kept),
         }

@@ -7,6 +7,7 @@ pub mod agent_files;
 pub mod agents;
 pub mod choice;
 mod compaction;
+mod components;
 pub mod error;
 pub mod file;
 mod flow;
@@ -24,6 +25,7 @@ mod read;
 pub mod resolve;
 pub mod rules;
 pub mod secrets;
+pub mod sources;
 mod storage;
 pub mod trust;
 
@@ -36,6 +38,7 @@ use http::HttpEntry;
 use indexmap::IndexMap;
 use inputs::InputConfig;
 use model::budget::{Limits, Offspring};
+use model::environment::Environment;
 use model::flow::{Flow, FlowRule};
 use model::permission::{Action, Layer, Policy, Reach, Rule};
 use model::profile::Profile;
@@ -43,7 +46,7 @@ use model::provider::ModelRef;
 use models::Aliases;
 use paths::{Paths, Place};
 use rules::Permissions;
-use runtime::{Brought, HookUse};
+use runtime::{Brought, HookUse, Share};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use store::Retention;
@@ -120,6 +123,7 @@ pub struct Config {
     pub secrets: IndexMap<String, SecretEntry>,
     pub flow: Flow,
     pub storage: Retention,
+    pub components: Share,
     pub aliases: Aliases,
     /// Asked in this order where the model before fails for good.
     pub fallback: Vec<ModelRef>,
@@ -155,7 +159,7 @@ impl Config {
             let wrong = |near| ConfigError::NoSuchModel { by: "--model", name: name.clone(), hint: models::hint(near) };
             flags.model = Some(models::named(&name, &user.aliases).map_err(wrong)?);
         }
-        let env = variables(&user.aliases)?;
+        let env = variables(&paths.environment, &user.aliases)?;
         let mut config = Self::merge(user, workspace, env, flags);
         config.add_agents(agent_files::read(paths, place));
         Ok(config)
@@ -205,6 +209,7 @@ impl Config {
             inputs: user.inputs,
             secrets: user.secrets,
             storage: user.storage.unwrap_or_default(),
+            components: user.components.unwrap_or_default(),
             flow: flow_of(user.flow),
             aliases: user.aliases,
             fallback: user.fallback,
@@ -324,6 +329,7 @@ fn widening(file: &FileConfig) -> Vec<&'static str> {
         told(file.hooks.is_some(), "hooks"),
         told(!file.secrets.is_empty(), "secrets"),
         told(file.storage.is_some(), "storage"),
+        told(file.components.is_some(), "components"),
         told(!file.aliases.is_empty(), "aliases"),
         told(!file.fallback.is_empty(), "fallback"),
         told(file.http != HttpEntry::default(), "http"),
@@ -417,24 +423,17 @@ pub fn untrusted(file: &Path, home: Option<&Path>) -> Result<Untrusted, ConfigEr
     Ok(Untrusted { keys, digest: trust::digest(&text, &config), plugins: plugins::in_words(&config) })
 }
 
-fn variables(aliases: &Aliases) -> Result<Variables, ConfigError> {
+fn variables(environment: &Environment, aliases: &Aliases) -> Result<Variables, ConfigError> {
+    let model = |name: &'static str| {
+        let Some(text) = environment.said(name) else { return Ok(None) };
+        let wrong = |near| ConfigError::NoSuchModel { by: name, name: text.to_owned(), hint: models::hint(near) };
+        models::named(text, aliases).map(Some).map_err(wrong)
+    };
     Ok(Variables {
-        model: model_variable("AIRLOCK_MODEL", aliases)?,
-        small_model: model_variable("AIRLOCK_SMALL_MODEL", aliases)?,
-        agent: variable("AIRLOCK_AGENT"),
+        model: model("AIRLOCK_MODEL")?,
+        small_model: model("AIRLOCK_SMALL_MODEL")?,
+        agent: environment.said("AIRLOCK_AGENT").map(str::to_owned),
     })
-}
-
-/// A variable of the environment; an empty one counts as unset.
-#[must_use]
-pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|v| !v.is_empty())
-}
-
-fn model_variable(name: &'static str, aliases: &Aliases) -> Result<Option<ModelRef>, ConfigError> {
-    let Some(text) = variable(name) else { return Ok(None) };
-    let wrong = |near| ConfigError::NoSuchModel { by: name, name: text.clone(), hint: models::hint(near) };
-    models::named(&text, aliases).map(Some).map_err(wrong)
 }
 
 #[cfg(test)]

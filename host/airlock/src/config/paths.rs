@@ -3,34 +3,75 @@
 use super::error::ConfigError;
 use etcetera::BaseStrategy;
 use etcetera::base_strategy::Xdg;
+use model::environment::Environment;
+use model::owner::{BadOwner, Owner};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The person's folders, each with `airlock` below the base that XDG names.
+/// The home of one owner: their folders and their variables. All that is theirs is opened from here, and nothing of theirs is looked
+/// for anywhere else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
+    pub owner: Owner,
     pub home: Option<PathBuf>,
     pub config: PathBuf,
     pub data: PathBuf,
     pub cache: PathBuf,
+    pub environment: Environment,
+    /// Folders that hold homes, those of other owners too: no component and no program of an agent comes near them.
+    pub homes: Vec<PathBuf>,
 }
 
 impl Paths {
+    /// Of the person who started this process: each folder is `airlock` below the base that XDG names. `AIRLOCK_OWNER` names another
+    /// owner, where several share an account of the system; their homes lie side by side below the data folder.
+    ///
     /// # Errors
-    /// [`ConfigError::NoHome`].
+    /// [`ConfigError::NoHome`], [`ConfigError::BadVariable`].
     pub fn find() -> Result<Self, ConfigError> {
         let xdg = Xdg::new().map_err(|_| ConfigError::NoHome)?;
-        Ok(Self {
-            home: Some(xdg.home_dir().to_owned()),
-            config: xdg.config_dir().join("airlock"),
-            data: xdg.data_dir().join("airlock"),
-            cache: xdg.cache_dir().join("airlock"),
-        })
+        let [config, data, cache] =
+            [xdg.config_dir(), xdg.data_dir(), xdg.cache_dir()].map(|base| base.join("airlock"));
+        let (home, environment) = (Some(xdg.home_dir().to_owned()), of_process());
+        let homes = vec![config.clone(), data.clone(), cache.clone()];
+        match owner(&environment)? {
+            local if local.is_local() => Ok(Self { owner: local, home, config, data, cache, environment, homes }),
+            owner => Ok(Self { home, homes, ..Self::below(&data.join("owners"), owner, environment) }),
+        }
+    }
+
+    /// Of one of several owners whose homes lie side by side below `root`. They have no variables but those that are given, and no home
+    /// folder of the system.
+    #[must_use]
+    pub fn below(root: &Path, owner: Owner, environment: Environment) -> Self {
+        let own = root.join(owner.as_str());
+        let [config, data, cache] = ["config", "data", "cache"].map(|folder| own.join(folder));
+        Self { owner, home: None, config, data, cache, environment, homes: vec![root.to_owned()] }
+    }
+
+    #[cfg(test)]
+    pub fn for_tests() -> Self {
+        Self::below(Path::new("/nowhere"), Owner::local(), Environment::default())
     }
 
     #[must_use]
     pub fn user_config(&self) -> PathBuf {
         self.config.join("config.toml")
     }
+}
+
+fn owner(environment: &Environment) -> Result<Owner, ConfigError> {
+    const NAME: &str = "AIRLOCK_OWNER";
+    let bad = |e: BadOwner| ConfigError::BadVariable { name: NAME, why: e.to_string() };
+    environment.said(NAME).map_or_else(|| Ok(Owner::local()), |name| Owner::parse(name).map_err(bad))
+}
+
+/// What the process was started with. It belongs to the person who started it.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "the one place where it is read")]
+pub fn of_process() -> Environment {
+    let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    std::env::vars_os().filter_map(text).collect()
 }
 
 /// Where the run works.

@@ -5,6 +5,7 @@ use super::file::{KeySource, ProviderEntry};
 use super::keys::Keys;
 use super::providers::{self, KNOWN, LOCAL, OFFLINE};
 use super::{Config, models, nearest};
+use model::environment::Environment;
 use model::provider::{Model, ModelRef};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -116,62 +117,18 @@ pub fn names(config: &Config) -> impl Iterator<Item = &str> {
     config.providers.keys().map(String::as_str).chain(built_in)
 }
 
-/// Keys are short; what is longer is another file.
-const MAX_KEY: u64 = 64 << 10;
-
 /// The key of a provider: from where it is said to lie, else the one that is kept. None where none is needed.
 ///
 /// # Errors
-/// As [`fetch_key`].
+/// As [`Sources::fetch`](super::sources::Sources::fetch).
 pub fn key(keys: &Keys, provider: &str, source: Option<&KeySource>) -> Result<Option<String>, NoModel> {
     let kept = || keys.key(provider).map(str::to_owned);
-    match source.map(|s| fetch_key(provider, s)) {
+    match source.map(|s| keys.sources().fetch(provider, s)) {
         None => Ok(kept()),
         Some(Ok(key)) => Ok(Some(key)),
         Some(Err(error @ NoModel::NotSet { .. })) => kept().map(Some).ok_or(error),
         Some(Err(error)) => Err(error),
     }
-}
-
-/// Whether something lies at the place. Only looked at, never read out.
-#[must_use]
-pub fn is_there(source: &KeySource) -> bool {
-    match source {
-        KeySource::Env(name) => super::variable(name).is_some(),
-        KeySource::File(path) => path.is_file(),
-        KeySource::Keyring(_) => false,
-    }
-}
-
-/// Fetches a key from where it lies.
-///
-/// # Errors
-/// [`NoModel`], never with anything of the key in it.
-pub fn fetch_key(provider: &str, source: &KeySource) -> Result<String, NoModel> {
-    let provider = provider.to_owned();
-    match source {
-        KeySource::Env(variable) => {
-            let value = super::variable(variable).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
-            value.ok_or(NoModel::NotSet { provider, variable: variable.clone() })
-        }
-        KeySource::Keyring(_) => Err(NoModel::Keyring { provider }),
-        KeySource::File(file) => {
-            let unreadable = |why: String| NoModel::Unreadable { provider, file: file.clone(), why };
-            match read_key(file) {
-                Ok(key) if key.is_empty() => Err(unreadable("it is empty".into())),
-                Ok(key) => Ok(key),
-                Err(why) => Err(unreadable(why)),
-            }
-        }
-    }
-}
-
-fn read_key(file: &std::path::Path) -> Result<String, String> {
-    let meta = std::fs::metadata(file).map_err(|e| e.to_string())?;
-    if meta.len() > MAX_KEY {
-        return Err("it is larger than 64 KiB".into());
-    }
-    std::fs::read_to_string(file).map(|t| t.trim().to_owned()).map_err(|e| e.to_string())
 }
 
 impl From<NoModel> for crate::report::Report {
@@ -184,11 +141,11 @@ impl From<NoModel> for crate::report::Report {
 ///
 /// # Errors
 /// [`ConfigError::BadVariable`] where the file is not there or is no JSON.
-pub fn offline_script() -> Result<Option<Value>, ConfigError> {
+pub fn offline_script(environment: &Environment) -> Result<Option<Value>, ConfigError> {
     const NAME: &str = "AIRLOCK_OFFLINE_SCRIPT";
-    let Some(file) = super::variable(NAME) else { return Ok(None) };
+    let Some(file) = environment.said(NAME) else { return Ok(None) };
     let bad = |why: String| ConfigError::BadVariable { name: NAME, why: format!("{file}: {why}") };
-    let text = std::fs::read_to_string(&file).map_err(|e| bad(e.to_string()))?;
+    let text = std::fs::read_to_string(file).map_err(|e| bad(e.to_string()))?;
     let script: Value = serde_json::from_str(&text).map_err(|e| bad(format!("not JSON: {e}")))?;
     Ok(Some(serde_json::json!({ "script": script })))
 }
@@ -197,6 +154,7 @@ pub fn offline_script() -> Result<Option<Value>, ConfigError> {
 mod tests {
     use super::*;
     use crate::config::file::FileConfig;
+    use crate::config::sources::Sources;
     use crate::config::{Overrides, Variables};
     use std::path::Path;
 
@@ -251,13 +209,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("key");
         std::fs::write(&file, " sk-1 \n").unwrap();
-        assert_eq!(fetch_key("p", &KeySource::File(file)), Ok("sk-1".into()));
+        let sources = Sources::default();
+        assert_eq!(sources.fetch("p", &KeySource::File(file)), Ok("sk-1".into()));
         for (source, word) in [
             (KeySource::Env("AIRLOCK_TEST_NO_SUCH_KEY".into()), "AIRLOCK_TEST_NO_SUCH_KEY"),
             (KeySource::File(dir.path().join("none")), "none"),
             (KeySource::Keyring("k".into()), "keyring"),
         ] {
-            let error = fetch_key("prov", &source).unwrap_err().to_string();
+            let error = sources.fetch("prov", &source).unwrap_err().to_string();
             assert!(error.contains(word) && error.contains("prov"), "{error}");
         }
     }
@@ -266,14 +225,15 @@ mod tests {
     fn a_kept_key_is_used_where_none_is_named_or_set() {
         let dir = tempfile::tempdir().unwrap();
         Keys::add(dir.path(), "p", "sk-kept").unwrap();
-        let keys = Keys::load(dir.path()).unwrap();
+        let environment = [("SET".to_owned(), "sk-set".to_owned())].into_iter().collect();
+        let keys = Keys::load(dir.path()).unwrap().looking_in(Sources { environment });
         let unset = KeySource::Env("AIRLOCK_TEST_NO_SUCH_KEY".into());
-        let set = KeySource::Env("PATH".into());
+        let set = KeySource::Env("SET".into());
         for (provider, source, want) in [
             ("p", None, Ok(Some("sk-kept".to_owned()))),
             ("q", None, Ok(None)),
             ("p", Some(&unset), Ok(Some("sk-kept".to_owned()))),
-            ("p", Some(&set), Ok(crate::config::variable("PATH"))),
+            ("p", Some(&set), Ok(Some("sk-set".to_owned()))),
         ] {
             assert_eq!(key(&keys, provider, source), want, "{provider} {source:?}");
         }

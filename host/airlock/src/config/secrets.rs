@@ -3,7 +3,6 @@
 use super::Config;
 use super::file::{KeySource, SecretEntry};
 use super::keys::Keys;
-use super::resolve::{fetch_key, is_there};
 use model::grant::Requests;
 use runtime::Secret;
 use runtime::caps::secrets::{SecretSource, ToolSecret};
@@ -22,13 +21,17 @@ impl Declared {
         Self { entries, keys: keys.clone() }
     }
 
+    fn is_there(&self, entry: &SecretEntry) -> bool {
+        self.keys.sources().is_there(&entry.source)
+    }
+
     /// Each secret with its source, its hosts, and whether it has a value.
     #[must_use]
     pub fn list(&self) -> Vec<(String, Origin, Vec<String>, bool)> {
         let declared = self
             .entries
             .iter()
-            .map(|(name, e)| (name.clone(), Origin::Config(e.source.clone()), e.hosts.clone(), is_there(&e.source)));
+            .map(|(name, e)| (name.clone(), Origin::Config(e.source.clone()), e.hosts.clone(), self.is_there(e)));
         let is_new = |name: &str| !self.entries.iter().any(|(n, _)| n == name);
         let kept = self.keys.secrets().filter(|(name, _)| is_new(name));
         declared.chain(kept.map(|(name, hosts)| (name.to_owned(), Origin::Kept, hosts.to_vec(), true))).collect()
@@ -49,7 +52,7 @@ impl SecretSource for Declared {
 
     fn find(&self, name: &str) -> Option<ToolSecret> {
         let (value, hosts) = match self.entries.iter().find(|(n, _)| n == name) {
-            Some((_, entry)) => (fetch_key(name, &entry.source).ok()?, entry.hosts.as_slice()),
+            Some((_, entry)) => (self.keys.sources().fetch(name, &entry.source).ok()?, entry.hosts.as_slice()),
             None => {
                 let (value, hosts) = self.keys.secret(name)?;
                 (value.to_owned(), hosts)

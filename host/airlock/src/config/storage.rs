@@ -26,7 +26,7 @@ fn some(node: &Node<'_>) -> Result<u32, ConfigError> {
 }
 
 /// A number of bytes, or a text such as `512MiB`.
-fn bytes(node: &Node<'_>) -> Result<u64, ConfigError> {
+pub(super) fn bytes(node: &Node<'_>) -> Result<u64, ConfigError> {
     let text = if node.value().is_str() { node.text()? } else { node.number()?.to_owned() };
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: Option<u64> = match text[digits.len()..].to_ascii_lowercase().as_str() {

@@ -126,6 +126,7 @@ impl FileConfig {
         self.aliases.extend(over.aliases);
         self.permissions.go_on = over.permissions.go_on.or(self.permissions.go_on);
         self.storage = over.storage.or(self.storage);
+        self.components = over.components.or(self.components);
         if over.http != HttpEntry::default() {
             self.http = over.http;
         }

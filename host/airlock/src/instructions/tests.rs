@@ -25,6 +25,7 @@ impl Tree {
             config: base.join("config"),
             data: base.clone(),
             cache: base.clone(),
+            ..Paths::for_tests()
         };
         let pattern = |(text, inside_only): &(&str, bool)| Pattern { text: (*text).into(), inside_only: *inside_only };
         let patterns: Vec<Pattern> = patterns.iter().map(pattern).collect();

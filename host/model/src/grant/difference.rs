@@ -113,42 +113,6 @@ fn names_beyond(a: &BTreeSet<String>, b: &BTreeSet<String>) -> BTreeSet<String> 
     if b.contains("*") { BTreeSet::new() } else { a.difference(b).cloned().collect() }
 }
 
-impl LimitsAsked {
-    fn by_field(&self, o: &Self, how: impl Fn(u64, u64) -> Option<u64>) -> Self {
-        let of = |a: Option<u64>, b: Option<u64>, standard: Option<u64>| {
-            if a.is_none() && b.is_none() {
-                return None;
-            }
-            how(a.or(standard)?, b.or(standard)?)
-        };
-        let standard = Self::STANDARD;
-        Self {
-            memory: of(self.memory, o.memory, standard.memory),
-            cpu_ms: of(self.cpu_ms, o.cpu_ms, standard.cpu_ms),
-            wall_ms: of(self.wall_ms, o.wall_ms, standard.wall_ms),
-            output: of(self.output, o.output, standard.output),
-        }
-    }
-
-    fn beyond(&self, o: &Self) -> Self {
-        self.by_field(o, |a, b| (a > b).then_some(a))
-    }
-
-    fn without(&self, o: &Self) -> Self {
-        let left = |held: Option<u64>, less: Option<u64>| held.filter(|_| less.is_none());
-        Self {
-            memory: left(self.memory, o.memory),
-            cpu_ms: left(self.cpu_ms, o.cpu_ms),
-            wall_ms: left(self.wall_ms, o.wall_ms),
-            output: left(self.output, o.output),
-        }
-    }
-
-    fn join(&self, o: &Self) -> Self {
-        self.by_field(o, |a, b| Some(a.max(b)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -134,25 +134,7 @@ fn folder(path: &str, mode: Mode) -> String {
     format!("may {verb} files {place}")
 }
 
-impl LimitsAsked {
-    /// Memory and computing time, which are always bounded; the other two where they are not the usual ones.
-    fn words(&self) -> String {
-        let all = self.or(&Self { memory: Self::STANDARD.memory, cpu_ms: Self::STANDARD.cpu_ms, ..Self::default() });
-        all.said()
-    }
-
-    fn said(&self) -> String {
-        let parts = [
-            self.memory.map(bytes),
-            self.cpu_ms.map(time),
-            self.wall_ms.map(|ms| format!("{} from start to end", time(ms))),
-            self.output.map(|n| format!("{} of output", bytes(n))),
-        ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-}
-
-fn bytes(n: u64) -> String {
+pub(super) fn bytes(n: u64) -> String {
     let (unit, size) = match n {
         0..1024 => ("bytes", 1),
         1024..0x10_0000 => ("KiB", 1 << 10),
@@ -161,7 +143,7 @@ fn bytes(n: u64) -> String {
     broken(n, size, unit)
 }
 
-fn time(ms: u64) -> String {
+pub(super) fn time(ms: u64) -> String {
     if ms < 1000 { format!("{ms} ms") } else { broken(ms, 1000, "s") }
 }
 

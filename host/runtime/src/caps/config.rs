@@ -26,22 +26,24 @@ pub fn add_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
         let mut store = linker.instance(name)?;
         store.func_wrap(
             "get",
-            |state: wasmtime::StoreContextMut<'_, CallState>, (key,): (String,)| -> wasmtime::Result<Got> {
-                Ok((Ok(setting(&state.data().grant, &key, variable)),))
+            |mut state: wasmtime::StoreContextMut<'_, CallState>, (key,): (String,)| -> wasmtime::Result<Got> {
+                let state = state.data_mut().counted();
+                Ok((Ok(setting(&state.grant, &key, |name| variable(state, name))),))
             },
         )?;
         store.func_wrap(
             "get-all",
-            |state: wasmtime::StoreContextMut<'_, CallState>, (): ()| -> wasmtime::Result<All> {
-                Ok((Ok(settings(&state.data().grant, variable)),))
+            |mut state: wasmtime::StoreContextMut<'_, CallState>, (): ()| -> wasmtime::Result<All> {
+                let state = state.data_mut().counted();
+                Ok((Ok(settings(&state.grant, |name| variable(state, name))),))
             },
         )?;
     }
     Ok(())
 }
 
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+fn variable(state: &CallState, name: &str) -> Option<String> {
+    state.sandbox.environment.get(name).map(str::to_owned)
 }
 
 fn setting(grant: &Grant, key: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {

@@ -9,6 +9,7 @@ pub mod process;
 pub mod scan;
 pub mod secrets;
 
+use crate::leave::Lease;
 use model::fault::FailureKind;
 use model::flow::{Label, Labels, is_secret};
 use model::grant::{CallGrant, Coverage};
@@ -21,6 +22,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+
+/// How often a question under way is compared with what its component may still do.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// An act that is not to happen. The reason is kept in the funnel, so that the call's failure can name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub struct Funnel {
     private: Arc<Private>,
     /// Real paths that the component's grant leaves out.
     except: Vec<PathBuf>,
+    /// What the component was installed under, if it was.
+    lease: Option<Lease>,
     gate: Arc<dyn Gate>,
     refusal: Mutex<Option<ToolFailure>>,
     waits: Mutex<Waits>,
@@ -85,6 +91,7 @@ impl Funnel {
             grant,
             private: Arc::default(),
             except: Vec::new(),
+            lease: None,
             gate,
             refusal: Mutex::new(None),
             waits: Mutex::default(),
@@ -103,7 +110,22 @@ impl Funnel {
         Self { except, ..self }
     }
 
+    /// With what the component was installed under: what the person takes back while the call runs, it may do no more.
+    #[must_use]
+    pub fn under(self, lease: Option<Lease>) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// Whether the rights that the call began with still stand.
+    fn stand(&self) -> Result<(), Refused> {
+        match &self.lease {
+            Some(lease) if !lease.holds() => Err(self.refuse(lapsed(&self.actor))),
+            _ => Ok(()),
+        }
+    }
+
     fn keep_private(&self, real: &Path, writes: bool) -> Result<(), Refused> {
+        self.stand()?;
         let why = if self.private.holds(real, writes) {
             "belongs to the host: no component may touch it, whatever the rules say"
         } else if holds(&self.except, real, writes) {
@@ -185,6 +207,7 @@ impl Funnel {
     /// # Errors
     /// [`Refused`], with the reason kept.
     pub async fn shell(&self, line: &str, cwd: &Path) -> Result<(), Refused> {
+        self.stand()?;
         if self.grant.covers_line(line, cwd) {
             return Ok(());
         }
@@ -196,6 +219,7 @@ impl Funnel {
     /// # Errors
     /// [`Refused`], with the reason kept.
     pub async fn request(&self, method: &str, target: &Target) -> Result<(), Refused> {
+        self.stand()?;
         let act = request(method, target);
         if self.grant.covers_request(method, target) && self.still_stands(&act) {
             return Ok(());
@@ -228,12 +252,44 @@ impl Funnel {
     /// # Errors
     /// The gate's denial, which is kept as well.
     pub async fn ask(&self, act: Act, metadata: Value) -> Result<(), Denial> {
+        if self.stand().is_err() {
+            return Err(Denial::Cancelled);
+        }
         self.waits().begin();
-        let verdict = self.gate.permit(&self.actor, std::slice::from_ref(&act), metadata, &self.cancel).await;
+        let verdict = self.put(&act, metadata).await;
         self.waits().end();
+        // An answer to a component that is another one by now is an answer to nobody.
+        self.stand().map_err(|Refused| Denial::Cancelled)?;
         verdict.inspect_err(|denial| {
             self.refuse(denial.failure(&act.in_words(&self.actor.tool)));
         })
+    }
+
+    /// The question is withdrawn once nothing hangs on its answer any more.
+    async fn put(&self, act: &Act, metadata: Value) -> Result<(), Denial> {
+        let open = self.cancel.child_token();
+        let verdict = self.gate.permit(&self.actor, std::slice::from_ref(act), metadata, &open);
+        tokio::pin!(verdict);
+        tokio::select! {
+            biased;
+            verdict = &mut verdict => verdict,
+            () = self.lapses() => {
+                open.cancel();
+                verdict.await
+            }
+        }
+    }
+
+    /// Ends once the rights of the call no longer stand.
+    async fn lapses(&self) {
+        match &self.lease {
+            None => std::future::pending().await,
+            Some(lease) => {
+                while lease.holds() {
+                    tokio::time::sleep(LOOK).await;
+                }
+            }
+        }
     }
 
     fn waits(&self) -> MutexGuard<'_, Waits> {
@@ -264,6 +320,14 @@ impl Funnel {
     pub fn names(&self, real: &Path) -> bool {
         self.grant.covers_read(real) == Coverage::Named
     }
+}
+
+fn lapsed(actor: &Actor) -> ToolFailure {
+    let what = format!(
+        "What the plugin of `{}` may do was changed while it ran, so it does nothing more; call it again to use what it may do now.",
+        actor.tool
+    );
+    ToolFailure::new(FailureKind::Denied, what)
 }
 
 fn request(method: &str, target: &Target) -> Act {

@@ -228,7 +228,7 @@ fn prepare(
     if let Some((name, _)) = command.env.iter().find(|(name, _)| steers(name)) {
         return Err(SpawnError::Denied(format!("a component may not set {name}: it decides which code runs")));
     }
-    let mut env = environment::build(environment::of_host(), &folders.temp, shell(), &command.env);
+    let mut env = environment::build(&sandbox.environment, &folders.temp, shell(), &command.env);
     let path_list = env.get("PATH").cloned().unwrap_or_default();
     let (program, arguments) = resolve(&command.run, &command.cwd, &path_list)?;
     let scratch = Scratch { temp: &folders.temp, shared_memory: &folders.shared_memory };

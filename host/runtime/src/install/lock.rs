@@ -4,6 +4,7 @@
 use super::InstallError;
 use crate::manifest::Manifest;
 use model::grant::Grant;
+use model::owner::Owner;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -36,8 +37,8 @@ pub struct Pinned {
     pub publisher: Option<String>,
     /// When the person decided, RFC 3339.
     pub decided: String,
-    /// Whose decision it is.
-    pub owner: String,
+    /// Whose decision it is: nobody is bound by another's.
+    pub owner: Owner,
     /// What it asked for when that was agreed to: a new version is compared with it.
     pub asked: Grant,
     /// What it was given.
@@ -72,13 +73,14 @@ impl Lock {
 /// The folder of the components, and the lock beside it.
 #[derive(Clone, Debug)]
 pub struct Depot {
+    owner: Owner,
     data: PathBuf,
 }
 
 impl Depot {
     #[must_use]
-    pub fn new(data: &Path) -> Self {
-        Self { data: data.to_owned() }
+    pub fn new(owner: &Owner, data: &Path) -> Self {
+        Self { owner: owner.clone(), data: data.to_owned() }
     }
 
     #[must_use]
@@ -107,7 +109,7 @@ impl Depot {
         }
         let text = fs::read_to_string(&path).map_err(|e| bad(e.to_string()))?;
         let lock: Lock = toml::from_str(&text).map_err(|e| bad(e.message().to_owned()))?;
-        sound(&lock).map_err(bad)?;
+        sound(&lock, &self.owner).map_err(bad)?;
         Ok(lock)
     }
 
@@ -124,7 +126,7 @@ impl Depot {
         let before = self.read()?;
         let mut lock = before.clone();
         let done = act(&mut lock)?;
-        sound(&lock).map_err(|why| InstallError::Lock { path: self.lock_file(), why })?;
+        sound(&lock, &self.owner).map_err(|why| InstallError::Lock { path: self.lock_file(), why })?;
         if lock != before {
             self.write(&lock).map_err(unwritable)?;
             self.sweep(&before, &lock);
@@ -165,7 +167,7 @@ impl Depot {
 }
 
 /// A lock is also read by hand and copied about: what could point outside its folder, or at two things, is refused.
-fn sound(lock: &Lock) -> Result<(), String> {
+fn sound(lock: &Lock, owner: &Owner) -> Result<(), String> {
     if lock.version != VERSION {
         return Err(format!("it is of version {}, and this program knows version {VERSION}", lock.version));
     }
@@ -178,6 +180,9 @@ fn sound(lock: &Lock) -> Result<(), String> {
         let is_hash = plugin.blake3.len() == 64 && plugin.blake3.bytes().all(|b| b.is_ascii_hexdigit());
         if !is_hash {
             return Err(format!("the digest of `{}` is none", plugin.name));
+        }
+        if plugin.owner != *owner {
+            return Err(format!("`{}` was agreed to by {}, not by {owner}", plugin.name, plugin.owner));
         }
         let beyond = Grant { limits: plugin.asked.limits.clone(), ..plugin.grant.clone() }.beyond(&plugin.asked);
         // One that asked for nothing may have no manifest at all; then its person's word is the only bound.
@@ -208,12 +213,10 @@ fn owners() -> OpenOptions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    fn pinned(name: &str, digit: char) -> Pinned {
-        Pinned {
+impl Pinned {
+    /// One whose digests are this digit over and over.
+    pub(crate) fn for_tests(name: &str, digit: char, grant: Grant) -> Self {
+        Self {
             name: name.into(),
             source: format!("/x/{name}.wasm"),
             blake3: digit.to_string().repeat(64),
@@ -222,17 +225,28 @@ mod tests {
             version: Some("1.2.0".into()),
             publisher: None,
             decided: "2026-01-02T03:04:05Z".into(),
-            owner: "local".into(),
+            owner: Owner::local(),
             asked: Grant::default(),
-            grant: serde_json::from_str(r#"{"fs":{"docs":"ro"},"limits":{"memory":5}}"#).unwrap(),
+            grant,
             manifest: Some(Manifest { description: Some("d".into()), ..Manifest::default() }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn pinned(name: &str, digit: char) -> Pinned {
+        let grant = serde_json::from_str(r#"{"fs":{"docs":"ro"},"limits":{"memory":5}}"#).unwrap();
+        Pinned::for_tests(name, digit, grant)
     }
 
     #[test]
     fn what_is_written_is_read() {
         let dir = tempfile::tempdir().unwrap();
-        let depot = Depot::new(dir.path());
+        let depot = Depot::new(&Owner::local(), dir.path());
         assert_eq!(depot.read().unwrap().plugins, []);
         for (name, digit) in [("b", '1'), ("a", '2'), ("b", '3')] {
             let pinned = pinned(name, digit);
@@ -257,7 +271,7 @@ mod tests {
     #[test]
     fn a_lock_that_is_not_sound_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let depot = Depot::new(dir.path());
+        let depot = Depot::new(&Owner::local(), dir.path());
         depot
             .change(|lock| {
                 lock.put(pinned("a", '1'));
@@ -268,6 +282,8 @@ mod tests {
         let entry = good.split_once("[[plugin]]").unwrap().1;
         for (text, word) in [
             ("nonsense".to_owned(), "cannot be read"),
+            (good.replace("owner = \"local\"", "owner = \"bob\""), "by bob, not by local"),
+            (good.replace("owner = \"local\"", "owner = \"../x\""), "names no owner"),
             (good.replace("version = 1\n", "version = 2\n"), "version 2"),
             (good.replace(&"1".repeat(64), "../../x"), "digest"),
             (good.replace("name = \"a\"", "name = \"../a\""), "name"),

@@ -69,7 +69,6 @@ pub struct Decision {
     pub grant: Grant,
     /// RFC 3339.
     pub decided: String,
-    pub owner: String,
 }
 
 impl Candidate {
@@ -152,7 +151,7 @@ impl Runtime {
             version: info.version,
             publisher,
             decided: decision.decided,
-            owner: decision.owner,
+            owner: self.owner().clone(),
             asked: info.grant,
             grant: decision.grant,
             manifest: sidecar,
@@ -185,9 +184,8 @@ impl Runtime {
     pub fn unsound(&self) -> Result<Vec<RuntimeError>, RuntimeError> {
         let depot = self.depot();
         let trouble = |pinned: Pinned| {
-            let file = depot.file(&pinned.blake3);
             let name = pinned.name.clone();
-            let read = Installed::new(pinned, file).map_err(RuntimeError::from).and_then(|i| i.read().map(drop));
+            let read = Installed::new(pinned, &depot).map_err(RuntimeError::from).and_then(|i| i.read().map(drop));
             read.and_then(|()| self.inspect(&name).map(drop)).err()
         };
         Ok(self.installed()?.into_iter().filter_map(trouble).collect())
@@ -226,7 +224,7 @@ impl Runtime {
     }
 
     fn depot(&self) -> Depot {
-        Depot::new(self.data_dir())
+        Depot::new(self.owner(), self.data_dir())
     }
 
     fn learn_file(&self, name: &str, bytes: Arc<[u8]>) -> Result<Plugin, RuntimeError> {

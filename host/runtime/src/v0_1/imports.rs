@@ -17,12 +17,12 @@ const TITLE: usize = 1 << 10;
 const METADATA: usize = 256 << 10;
 
 pub fn add_to_linker(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
-    wit::types::add_to_linker::<_, HasSelf<CallState>>(linker, |s| s)?;
-    wit::log::add_to_linker::<_, HasSelf<CallState>>(linker, |s| s)?;
-    wit::progress::add_to_linker::<_, HasSelf<CallState>>(linker, |s| s)?;
-    wit::ask::add_to_linker::<_, HasSelf<CallState>>(linker, |s| s)?;
-    wit::secrets::add_to_linker::<_, HasSelf<CallState>>(linker, |s| s)?;
-    wit::process::add_to_linker::<_, HasSelf<CallState>>(linker, |s| s)
+    wit::types::add_to_linker::<_, HasSelf<CallState>>(linker, CallState::counted)?;
+    wit::log::add_to_linker::<_, HasSelf<CallState>>(linker, CallState::counted)?;
+    wit::progress::add_to_linker::<_, HasSelf<CallState>>(linker, CallState::counted)?;
+    wit::ask::add_to_linker::<_, HasSelf<CallState>>(linker, CallState::counted)?;
+    wit::secrets::add_to_linker::<_, HasSelf<CallState>>(linker, CallState::counted)?;
+    wit::process::add_to_linker::<_, HasSelf<CallState>>(linker, CallState::counted)
 }
 
 impl wit::types::Host for CallState {}
@@ -42,8 +42,9 @@ impl wit::log::Host for CallState {
 
 impl wit::progress::Host for CallState {
     fn update(&mut self, title: Option<String>, metadata: Option<String>) -> Trappable<()> {
+        let bytes = title.iter().chain(&metadata).map(String::len).sum();
         let title = title.filter(|t| t.len() <= TITLE);
-        self.progress.update(Progress { title, metadata: metadata.and_then(|m| object(&m)) });
+        self.progress.tell(bytes, Progress { title, metadata: metadata.and_then(|m| object(&m)) });
         Ok(())
     }
 }

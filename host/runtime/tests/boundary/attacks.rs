@@ -75,6 +75,11 @@ fn clock(code: &str) -> &'static [u8] {
     calling(CLOCK, CLOCK_FUNCTIONS, &format!("{CLOCK_IMPORTS} {code}"))
 }
 
+/// Asks the host for the time, over and over.
+pub fn asks_the_time() -> &'static [u8] {
+    clock(r#"(func (export "f") (loop $l (drop (call $now)) (br $l)))"#)
+}
+
 /// Attack 7.
 #[tokio::test(flavor = "multi_thread")]
 async fn endless_loops_wherever_a_guest_runs() {
@@ -122,8 +127,7 @@ async fn endless_loops_wherever_a_guest_runs() {
 /// Attack 8.
 #[tokio::test(flavor = "multi_thread")]
 async fn loops_of_host_calls() {
-    let asks = clock(r#"(func (export "f") (loop $l (drop (call $now)) (br $l)))"#);
-    ends("the time, over and over", asks, &[TimedOut], "").await;
+    ends("the time, over and over", asks_the_time(), &[TimedOut], "").await;
     let polls = clock(
         r#"(func (export "f") (local $p i32)
             (loop $l

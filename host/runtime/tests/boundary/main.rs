@@ -9,6 +9,7 @@ mod hooks;
 mod line;
 mod loading;
 mod network;
+mod owners;
 mod points;
 mod providers;
 mod server;

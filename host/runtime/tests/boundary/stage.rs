@@ -6,7 +6,6 @@ use model::id::{CallId, MessageId, SessionId};
 use model::journal::{Entry, EntryId, Image, Journal, JournalError, Seen};
 use model::permission::{Act, Action, Actor, Denial, Gate, Rule};
 use model::tool::{Progress, ProgressSink, ToolCall, ToolFailure, ToolOutput, Tools};
-use runtime::caps::http::Means;
 use runtime::{Bundled, Learnt, Runtime, RuntimeOptions};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -32,18 +31,9 @@ impl ProgressSink for Reports {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the tester's own variables")]
 pub fn options(home: &Path, bundled: Vec<Bundled>) -> RuntimeOptions {
-    RuntimeOptions {
-        brought: runtime::Brought::default(),
-        private: vec![],
-        network: Means::default(),
-        cache_dir: home.join("cache"),
-        data_dir: home.join("data"),
-        bundled,
-        on_compile: None,
-        compiler: None,
-        require_sandbox: false,
-    }
+    RuntimeOptions { environment: std::env::vars().collect(), ..RuntimeOptions::below(home, bundled) }
 }
 
 impl Stage {
@@ -110,7 +100,7 @@ impl Gate for Answer {
     }
 }
 
-struct Memory;
+pub struct Memory;
 
 #[async_trait]
 impl Journal for Memory {

@@ -50,17 +50,7 @@ const ATTACKS: &[Attack] = &[
 /// When the host cannot be set up for it.
 pub(super) async fn findings() -> Result<Vec<Finding>, Report> {
     let home = tempfile::tempdir().map_err(|e| Report::internal(format!("no folder for the attacks: {e}")))?;
-    let options = RuntimeOptions {
-        cache_dir: home.path().join("cache"),
-        data_dir: home.path().join("data"),
-        bundled: ATTACKS.iter().map(bundled).collect(),
-        on_compile: None,
-        brought: runtime::Brought::default(),
-        compiler: None,
-        network: runtime::caps::http::Means::default(),
-        require_sandbox: false,
-        private: vec![],
-    };
+    let options = RuntimeOptions::below(home.path(), ATTACKS.iter().map(bundled).collect());
     let opened = tokio::task::spawn_blocking(move || Runtime::open(options)).await;
     let runtime = opened.map_err(|e| Report::internal(format!("the attacks broke off: {e}")))??;
     let tools = runtime.tools(Arc::new(Closed), Arc::new(Forgetful));

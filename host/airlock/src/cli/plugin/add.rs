@@ -14,7 +14,6 @@ use runtime::install::{Candidate, Decision, Offer, Pinned, Standing};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::Ledger;
 
 #[derive(Debug, Args)]
 pub struct AddArgs {
@@ -118,7 +117,7 @@ pub async fn remove(args: &RemoveArgs) -> Result<(), Report> {
 
 /// What was answered for good was meant for this component: another one may have a tool of the same name.
 async fn forget_answers(tools: impl Iterator<Item = &str>) -> Result<(), Report> {
-    let ledger = Ledger::open(&Paths::find()?.data)?;
+    let ledger = wire::ledger(&Paths::find()?)?;
     let approvals = ledger.all_approvals().await?;
     for tool in tools {
         for (worktree, _) in approvals.iter().filter(|(_, rule)| rule.permission == tool) {
@@ -190,7 +189,7 @@ fn policy(file: &Path) -> Result<Grant, Report> {
 }
 
 fn decision(grant: Grant) -> Decision {
-    Decision { grant, decided: grants::now(), owner: grants::OWNER.into() }
+    Decision { grant, decided: grants::now() }
 }
 
 fn tell(format: Format, pinned: &Pinned) -> Result<(), Report> {

@@ -1,8 +1,8 @@
 //! Where a component comes from: a file, an address with a digest, a registry.
 
 use crate::cli::{Ground, Permits};
+use crate::config::Overrides;
 use crate::config::grants as grant_text;
-use crate::config::{Overrides, variable};
 use crate::report::Report;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -121,7 +121,7 @@ fn login(ground: &Ground, reference: &Reference) -> Option<Login> {
         // A token alone stands for both.
         return pair(kept).or_else(|| Some(Login { name: "token".into(), password: kept.into() }));
     }
-    let folder = variable("DOCKER_CONFIG").map(PathBuf::from);
+    let folder = ground.paths.environment.said("DOCKER_CONFIG").map(PathBuf::from);
     let folder = folder.or_else(|| ground.paths.home.as_ref().map(|home| home.join(".docker")))?;
     let bytes = runtime::read_bounded(&folder.join("config.json")).ok()?;
     let config: serde_json::Value = serde_json::from_slice(&bytes).ok()?;

@@ -9,9 +9,6 @@ use model::grant::Grant;
 use std::io::{BufRead, IsTerminal};
 use std::time::SystemTime;
 
-/// Whose decisions these are: on a machine of one person there is one.
-pub const OWNER: &str = "local";
-
 #[derive(Debug, Args)]
 pub struct GrantArgs {
     /// Name of the plugin

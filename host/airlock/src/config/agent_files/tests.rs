@@ -25,7 +25,8 @@ impl Tree {
     fn read(&self) -> Found {
         let home = self.path("home");
         let base = home.join(".config/airlock");
-        let paths = Paths { home: Some(home), config: base.clone(), data: base.clone(), cache: base };
+        let paths =
+            Paths { home: Some(home), config: base.clone(), data: base.clone(), cache: base, ..Paths::for_tests() };
         read(&paths, &Place::at(&self.path("w")).unwrap())
     }
 
@@ -148,7 +149,8 @@ fn the_persons_own_folder_is_theirs_wherever_they_work() {
     let tree = Tree::new(&[("w/.claude/agents/x.md", "Own.")]);
     let home = tree.path("w");
     let base = home.join(".config/airlock");
-    let paths = Paths { home: Some(home.clone()), config: base.clone(), data: base.clone(), cache: base };
+    let paths =
+        Paths { home: Some(home.clone()), config: base.clone(), data: base.clone(), cache: base, ..Paths::for_tests() };
     let found = read(&paths, &Place::at(&home).unwrap());
     assert_eq!((found.files.len(), found.files[0].reach), (1, Reach::Full));
 }

@@ -174,6 +174,8 @@ fn what_is_wrong_is_named_with_its_line() {
         ("[flow]\n\"web -> net\" = \"maybe\"", 2, &["`maybe`", "ask"]),
         ("[storage]\nkeep_days = 0", 2, &["storage.keep_days", "keep nothing"]),
         ("[storage]\njournal_bytes = \"much\"", 2, &["storage.journal_bytes", "much", "MiB"]),
+        ("[components]\nat_once = 0", 2, &["components.at_once", "nothing could run"]),
+        ("[components]\nmemory = \"much\"", 2, &["components.memory", "much"]),
         ("[storage]\nkeep = 1", 2, &["keep", "keep_days"]),
         ("hooks = \"redact\"", 1, &["hooks", "list"]),
         ("model = \"fats\"\n[aliases]\nfast = \"p/m\"", 1, &["model", "fats", "`fast`"]),

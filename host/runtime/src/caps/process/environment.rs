@@ -1,5 +1,6 @@
 //! The environment of a program, built from nothing: what is not named here does not reach it.
 
+use model::environment::Environment;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -25,12 +26,13 @@ const FALLBACK_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The minimal environment, then what the command adds.
 pub(super) fn build(
-    host: impl Iterator<Item = (String, String)>,
+    owners: &Environment,
     temp: &Path,
     shell: &Path,
     added: &[(String, String)],
 ) -> BTreeMap<String, String> {
-    let mut env: BTreeMap<String, String> = host.filter(|(name, _)| passes(name)).collect();
+    let passed = owners.iter().filter(|(name, _)| passes(name));
+    let mut env: BTreeMap<String, String> = passed.map(|(name, value)| (name.into(), value.into())).collect();
     env.entry("PATH".into()).or_insert_with(|| FALLBACK_PATH.into());
     env.insert("TERM".into(), "dumb".into());
     env.insert("TMPDIR".into(), temp.display().to_string());
@@ -48,11 +50,6 @@ fn is_settable(name: &str, value: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
 }
 
-/// The variables of the host that are text; others are not passed on.
-pub(super) fn of_host() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,7 +63,7 @@ mod tests {
         let host =
             pairs(&[("PATH", "/b"), ("OPENAI_API_KEY", "k"), ("LC_ALL", "C"), ("HOME", "/h"), ("BASH_ENV", "/x")]);
         let added = pairs(&[("A", "1"), ("bad=name", "x"), ("PATH", "/mine"), ("nul", "a\0b")]);
-        let env = build(host.into_iter(), Path::new("/t"), Path::new("/bin/sh"), &added);
+        let env = build(&host.into_iter().collect(), Path::new("/t"), Path::new("/bin/sh"), &added);
         let expected = pairs(&[
             ("A", "1"),
             ("HOME", "/h"),

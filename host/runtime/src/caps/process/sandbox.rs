@@ -24,6 +24,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
     RulesetCreatedAttr, RulesetError, Scope,
 };
+use model::environment::Environment;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +40,9 @@ pub struct Sandbox {
     pub hidden: Vec<PathBuf>,
     /// Where long output is kept.
     pub outputs: PathBuf,
-    /// The person's home folder.
+    /// The owner's variables, of which programs see a few.
+    pub environment: Environment,
+    /// The owner's home folder.
     pub home: Option<PathBuf>,
     /// Refuse to run where the level is below [`Level::Strong`](super::Level::Strong).
     pub require: bool,
@@ -157,10 +160,17 @@ impl Sandbox {
             readable,
             hidden: vec![],
             outputs: outputs.into(),
-            home: std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            environment: Environment::default(),
+            home: None,
             require: false,
             watch: None,
         }
+    }
+
+    /// Whose programs run here.
+    pub fn belong_to(&mut self, environment: Environment) {
+        self.home = environment.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        self.environment = environment;
     }
 
     fn readable_all(&self, path_list: &str) -> Vec<PathBuf> {

@@ -34,6 +34,11 @@ fn funnel(action: Action, worktree: &Path) -> Funnel {
     Funnel::new(actor, CallGrant::default(), Arc::new(Fixed(action)), Arc::new(Nobody), CancellationToken::new())
 }
 
+#[expect(clippy::disallowed_methods, reason = "the tester's own variables")]
+fn testers() -> model::environment::Environment {
+    std::env::vars().collect()
+}
+
 /// A place of its own for one test: a workspace, a home folder and a folder for outputs, side by side.
 struct Place {
     root: TempDir,
@@ -54,7 +59,9 @@ impl Place {
     }
 
     fn sandbox(&self) -> Sandbox {
-        Sandbox { home: Some(self.path("home")), ..Sandbox::new(&self.path("work"), &self.path("outputs")) }
+        let mut sandbox = Sandbox::new(&self.path("work"), &self.path("outputs"));
+        sandbox.belong_to(testers());
+        Sandbox { home: Some(self.path("home")), ..sandbox }
     }
 
     fn command(&self, run: Target) -> Command {
