@@ -78,6 +78,7 @@ const SHIELDED: &[&str] = &[
     "CARGO_TARGET_DIR",
     "CARGO_BUILD_TARGET_DIR",
     "CARGO_BUILD_BUILD_DIR",
+    "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS",
     "RUSTC_WRAPPER",
     "CARGO_BUILD_RUSTC_WRAPPER",
     "RUSTC_WORKSPACE_WRAPPER",
@@ -85,6 +86,9 @@ const SHIELDED: &[&str] = &[
     "CLIPPY_ARGS",
     "CLIPPY_CONF_DIR",
 ];
+
+/// Memory that an ordinary call gets along with: to grow it takes two changes of the page tables a call.
+const ROOM: &str = "-Clink-arg=--initial-memory=2097152";
 
 type Done<T> = Result<T, String>;
 
@@ -216,6 +220,9 @@ fn compile(places: &Places, kind: Kind, names: &[&str]) -> Done<()> {
     let inherited = env::vars_os().map(|(name, _)| name);
     for name in inherited.filter(|n| n.to_string_lossy().starts_with("CARGO_PROFILE_")) {
         cargo.env_remove(name);
+    }
+    if kind == Kind::Acting {
+        cargo.env("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS", ROOM);
     }
     cargo.args(["build", "--release", "--target", kind.target(), "--manifest-path"]);
     cargo.arg(places.root.join("plugins/Cargo.toml")).arg("--target-dir").arg(&places.target);

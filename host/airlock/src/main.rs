@@ -91,11 +91,10 @@ fn dispatch(command: &'static Command) -> Result<Exit, Report> {
     }
 }
 
-/// Two threads carry the work: the model and the tools wait far more than they compute. The command itself is a task like the
-/// connections and calls that it talks to: between tasks of one thread a message costs no switch of threads.
+/// One thread carries the loop, its connections and its timers: they wait far more than they compute, and between tasks of one
+/// thread a message costs no switch of threads. What computes beside them has threads of its own (`runtime/lanes`, the ledger's writer).
 fn block_on<T: Send + 'static>(work: impl Future<Output = Result<T, Report>> + Send + 'static) -> Result<T, Report> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| Report::internal(format!("the threads could not be started: {e}")))?;

@@ -96,7 +96,7 @@ pub trait Journal: Send + Sync {
     /// How the session last saw this real path; `None` = it never did.
     async fn seen(&self, session: &SessionId, path: &Path) -> Result<Option<Seen>, JournalError>;
 
-    /// The session has seen, or left, this path so.
+    /// The session has seen, or left, this path so. Known at once; it may be stored with the next thing that is.
     async fn mark_seen(&self, session: &SessionId, path: &Path, seen: Seen) -> Result<(), JournalError>;
 
     /// Notes a request of a component, in place of what was noted under its id before.

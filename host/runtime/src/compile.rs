@@ -7,7 +7,9 @@ pub use child::{Compiler, compile_apart};
 use crate::engine::EngineKind;
 use crate::error::RuntimeError;
 use crate::vault::Vault;
+use std::fs::File;
 use std::hash::{Hash, Hasher};
+use std::os::fd::AsRawFd;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -52,7 +54,7 @@ pub fn code(
     raw: &Raw<'_>,
 ) -> Result<Component, RuntimeError> {
     let file = file_name(engine, kind, &raw.digest);
-    if let Some(component) = vault.and_then(|v| v.read(&file)).and_then(|artifact| revive(engine, &artifact).ok()) {
+    if let Some(component) = vault.and_then(|v| kept(v, engine, &file)) {
         return Ok(component);
     }
     let failed = |why: String| RuntimeError::Compile { name: raw.name.into(), why };
@@ -73,10 +75,30 @@ pub fn is_kept(vault: &Vault, engine: &Engine, kind: EngineKind, digest: &Digest
     vault.has(&file_name(engine, kind, digest))
 }
 
+/// The code as the vault holds it: mapped where the system can do that, else copied.
+fn kept(vault: &Vault, engine: &Engine, file: &str) -> Option<Component> {
+    let copied = || revive(engine, &vault.read(file)?).ok();
+    match vault.unseal(file) {
+        Ok(None) => None,
+        Ok(Some(memory)) => map(engine, &memory).ok().or_else(copied),
+        Err(_) => copied(),
+    }
+}
+
 fn keep(vault: &Vault, file: &str, artifact: &[u8]) {
     if let Err(error) = vault.write(file, artifact) {
         tracing::warn!(%error, "compiled code could not be kept; the next start compiles again");
     }
+}
+
+#[expect(unsafe_code, reason = "compiled code cannot be checked, only authenticated")]
+fn map(engine: &Engine, memory: &File) -> wasmtime::Result<Component> {
+    let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+    // SAFETY: as in `revive`; the bytes come from `Vault::unseal`, which verified the keyed hash over what it copied into this file
+    // and then sealed the file against any further change, so that what is mapped is what was verified. The path leads to that file
+    // as long as `memory` is open.
+    let mapped = unsafe { Component::deserialize_file(engine, path) };
+    mapped.inspect_err(|error| tracing::debug!(%error, "compiled code cannot be mapped"))
 }
 
 #[expect(unsafe_code, reason = "compiled code cannot be checked, only authenticated")]

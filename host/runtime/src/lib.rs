@@ -22,6 +22,7 @@ mod hostcalls;
 mod http;
 pub mod install;
 mod instance;
+mod lanes;
 mod leave;
 mod library;
 mod linker;

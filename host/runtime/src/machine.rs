@@ -1,8 +1,9 @@
-//! What all owners of a process share: the engines, the clock of their deadlines, and the places in their pools. Nothing of anybody's
-//! lies here, and no owner gets more of it than their share.
+//! What all owners of a process share: the engines, the clock of their deadlines, the threads of calls, and the places in their
+//! pools. Nothing of anybody's lies here, and no owner gets more of it than their share.
 
 use crate::engine::{EngineKind, Engines, Running};
 use crate::error::RuntimeError;
+use crate::lanes::Lanes;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use wasmtime::Engine;
@@ -13,6 +14,7 @@ const HOOKS: u16 = 8;
 /// One a process. Every [`Runtime`](crate::Runtime) that is opened on it works for one owner.
 pub struct Machine {
     engines: Engines,
+    pub(crate) lanes: Lanes,
     pub(crate) tools: Arc<Semaphore>,
     pub(crate) hooks: Arc<Semaphore>,
     pub(crate) codecs: Arc<Semaphore>,
@@ -27,6 +29,7 @@ impl Machine {
         let places = |n: u16| Arc::new(Semaphore::new(n.into()));
         Arc::new(Self {
             engines: Engines::default(),
+            lanes: Lanes::default(),
             tools: places(EngineKind::Acting.slots() - HOOKS),
             hooks: places(HOOKS),
             codecs: places(EngineKind::Codec.slots()),

@@ -293,6 +293,10 @@ impl Runtime {
         Arc::clone(&self.machine.hooks).acquire_owned().await.ok()
     }
 
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     /// Where the memory of its instances is counted.
     pub(crate) fn pool(&self) -> Arc<Pool> {
         self.tenant.pool()

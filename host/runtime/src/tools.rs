@@ -83,7 +83,7 @@ impl Tools for ToolSet {
         };
         // On a task of its own, so that a guest that computes holds up no other call; a caller that goes away ends it.
         let ended = cancel.drop_guard();
-        let result = tokio::spawn(job.run()).await;
+        let result = self.runtime.machine().lanes.run(job.run()).await;
         drop(ended);
         result.unwrap_or_else(|error| Err(ToolFailure::new(FailureKind::Failed, format!("The host failed: {error}."))))
     }
@@ -145,15 +145,16 @@ impl Job {
         Ok(Some(Lease { given: leave.grant().ok_or_else(gone)?, leave }))
     }
 
-    /// The first call of all compiles the component, which takes its time.
+    /// The first call of all compiles the component, which takes its time and a thread of its own.
     async fn load(&self) -> Result<Callable, ToolFailure> {
-        if let Some(tool) = self.plugin.loaded_tool() {
-            return Ok(tool);
+        let unavailable = |why: String| ToolFailure::new(FailureKind::Unavailable, why);
+        let loader = self.runtime.loader();
+        if self.plugin.loaded_tool().is_some() || loader.holds_acting(&self.plugin.digest) {
+            return self.plugin.tool(loader).map_err(|e| unavailable(e.to_string()));
         }
         let (runtime, plugin) = (Arc::clone(&self.runtime), Arc::clone(&self.plugin));
         let loaded =
             tokio::task::spawn_blocking(move || plugin.tool(runtime.loader()).map_err(|e| e.to_string())).await;
-        let unavailable = |why: String| ToolFailure::new(FailureKind::Unavailable, why);
         loaded.map_err(|e| unavailable(e.to_string()))?.map_err(unavailable)
     }
 

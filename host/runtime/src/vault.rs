@@ -2,12 +2,15 @@
 //! are handed out. What is another owner's, or not whole, does not exist.
 
 use model::owner::Owner;
-use std::fs::{self, DirBuilder};
-use std::io::{self, Write};
+use rustix::fs::{MemfdFlags, SealFlags};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 const SEAL: usize = 32;
+/// Bytes that are checked and copied at a time.
+const PIECE: usize = 128 << 10;
 /// Files kept; the oldest go first. Two a component and version.
 const FILES: usize = 512;
 
@@ -36,8 +39,36 @@ impl Vault {
         if self.seal(name, content) == blake3::Hash::from_bytes(*seal) {
             return Some(Content(bytes));
         }
-        tracing::warn!(file = name, "a file of the compiled-code cache is damaged or foreign; it is made anew");
+        foreign(name);
         None
+    }
+
+    /// As [`read`](Self::read), as a file in memory that can be mapped and that nobody can change any more: what was checked is what
+    /// is mapped, and megabytes are copied once.
+    ///
+    /// # Errors
+    /// Where there is no file of this name, or the system has no such files.
+    pub fn unseal(&self, name: &str) -> io::Result<Option<File>> {
+        let mut file = File::open(self.folder.join(name))?;
+        let mut seal = [0; SEAL];
+        file.read_exact(&mut seal)?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let mut memory = File::from(rustix::fs::memfd_create(name, flags)?);
+        let (mut hasher, mut piece) = (self.hasher(name), vec![0; PIECE]);
+        loop {
+            let read = file.read(&mut piece)?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(&piece[..read]);
+            memory.write_all(&piece[..read])?;
+        }
+        if hasher.finalize() != blake3::Hash::from_bytes(seal) {
+            foreign(name);
+            return Ok(None);
+        }
+        rustix::fs::fcntl_add_seals(&memory, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+        Ok(Some(memory))
     }
 
     /// Whether there is a file of this name, sound or not.
@@ -55,12 +86,15 @@ impl Vault {
     }
 
     fn seal(&self, name: &str, content: &[u8]) -> blake3::Hash {
+        self.hasher(name).update(content).finalize()
+    }
+
+    fn hasher(&self, name: &str) -> blake3::Hasher {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         for part in [self.owner.as_str(), name] {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
-        hasher.update(content);
-        hasher.finalize()
+        hasher
     }
 
     fn prune(&self) -> io::Result<()> {
@@ -72,6 +106,10 @@ impl Vault {
         let surplus = files.len().saturating_sub(FILES);
         files.iter().take(surplus).try_for_each(|(_, path)| fs::remove_file(path))
     }
+}
+
+fn foreign(name: &str) {
+    tracing::warn!(file = name, "a file of the compiled-code cache is damaged or foreign; it is made anew");
 }
 
 /// What a sealed file holds; the seal lies before it, so that nothing of a megabyte is copied to take it off.

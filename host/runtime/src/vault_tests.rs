@@ -20,6 +20,28 @@ fn a_file_is_sealed_with_its_name() {
 }
 
 #[test]
+fn what_is_unsealed_is_whole_and_never_changes() {
+    let home = tempfile::tempdir().unwrap();
+    let vault = vault(home.path());
+    let content = vec![7; PIECE + 1];
+    vault.write("a", &content).unwrap();
+    let path = home.path().join("cache/a");
+    let mut memory = vault.unseal("a").unwrap().unwrap();
+    fs::write(&path, b"changed").unwrap();
+    let through = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&memory));
+    assert!(fs::read(through).unwrap() == content, "the copy stands, without the seal before it");
+    assert_eq!(memory.write(b"x").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    assert_eq!(memory.set_len(0).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+    assert!(vault.unseal("a").is_err(), "it holds no seal");
+    vault.write("a", &content).unwrap();
+    let mut damaged = fs::read(&path).unwrap();
+    *damaged.last_mut().unwrap() ^= 1;
+    fs::write(&path, damaged).unwrap();
+    assert!(vault.unseal("a").unwrap().is_none());
+    assert!(vault.unseal("b").is_err(), "nothing of this name");
+}
+
+#[test]
 fn another_key_opens_nothing() {
     let home = tempfile::tempdir().unwrap();
     vault(home.path()).write("a", b"content").unwrap();

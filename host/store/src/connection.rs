@@ -68,8 +68,10 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     let db = Connection::open(path).map_err(|e| at.sql(&e))?;
     let tune = || {
         db.busy_timeout(PATIENCE)?;
-        // Counts only in a file without pages, so before WAL writes the first one.
-        db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        // Counts only in a file without pages, so before WAL writes the first one; said again it would be a write at each start.
+        if db.query_row("PRAGMA page_count", [], |r| r.get::<_, i64>(0))? == 0 {
+            db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        }
         // WAL with NORMAL: a killed process loses nothing that was committed; a power cut may lose the last commits, never the file.
         db.pragma_update(None, "journal_mode", "WAL")?;
         db.pragma_update(None, "synchronous", "NORMAL")?;

@@ -7,7 +7,7 @@ use model::egress::Egress;
 use model::id::SessionId;
 use model::journal::{Entry, EntryId, Image, Journal, JournalError, Seen};
 use model::store::StoreError;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::params;
 use std::path::Path;
 
 #[async_trait]
@@ -46,32 +46,21 @@ impl Journal for Ledger {
 
     async fn seen(&self, session: &SessionId, path: &Path) -> Result<Option<Seen>, JournalError> {
         let attempt = "look up a seen file";
-        let (session, path) = (session.clone(), path.to_string_lossy().into_owned());
-        let row = self.read(attempt, move |db| seen_row(db, &session, &path)).await.map_err(failed(attempt))?;
+        let row = self.look_up_seen(session, path.to_string_lossy().into_owned()).await.map_err(failed(attempt))?;
         row.map(|text| serde_json::from_str(&text))
             .transpose()
             .map_err(|e| JournalError { attempt, why: e.to_string() })
     }
 
     async fn mark_seen(&self, session: &SessionId, path: &Path, seen: Seen) -> Result<(), JournalError> {
-        let (session, path) = (session.clone(), path.to_string_lossy().into_owned());
-        let put = move |tx: &rusqlite::Transaction<'_>| {
-            let sql = "INSERT INTO seen (session_id, path, data) VALUES (?1, ?2, ?3)
-                       ON CONFLICT (session_id, path) DO UPDATE SET data = excluded.data";
-            tx.prepare_cached(sql)?.execute(params![session.as_str(), path, to_json(&seen)?])
-        };
-        self.write("mark a file as seen", put).await.map(drop).map_err(failed("mark a file as seen"))
+        let path = path.to_string_lossy().into_owned();
+        self.note_seen(session, path, &seen).await.map_err(failed("mark a file as seen"))
     }
 
     async fn egress(&self, record: Egress) -> Result<(), JournalError> {
         let attempt = "note a request";
         self.write(attempt, move |tx| crate::egress::note(tx, &record)).await.map(drop).map_err(failed(attempt))
     }
-}
-
-fn seen_row(db: &Connection, session: &SessionId, path: &str) -> rusqlite::Result<Option<String>> {
-    let sql = "SELECT data FROM seen WHERE session_id = ?1 AND path = ?2";
-    db.prepare_cached(sql)?.query_row(params![session.as_str(), path], |r| r.get(0)).optional()
 }
 
 fn hash_of(image: &Image) -> Option<&str> {

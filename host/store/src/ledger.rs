@@ -2,6 +2,7 @@
 
 use crate::connection::{Attempt, open_reader, prepare};
 use crate::query::PartRow;
+use crate::seen::Notes;
 use crate::writer::Writer;
 use crate::{claims, inbox, outputs, query};
 use async_trait::async_trait;
@@ -65,6 +66,26 @@ impl Ledger {
         let at = Attempt { what, path: &self.path };
         done.map_err(|e| StoreError::Failed { attempt: what, path: self.path.clone(), why: e.to_string() })?
             .map_err(|e| at.sql(&e))
+    }
+
+    /// As [`Ledger::read`], for a row or two that an index finds: where nobody else reads, a switch of threads would cost more.
+    pub(crate) async fn glance<T, F>(&self, what: &'static str, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        if let Ok(reader) = self.reader.try_lock() {
+            return work(&reader).map_err(|e| self.at(what).sql(&e));
+        }
+        self.read(what, work).await
+    }
+
+    pub(crate) fn at(&self, what: &'static str) -> Attempt<'_> {
+        Attempt { what, path: &self.path }
+    }
+
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.writer.notes
     }
 
     /// Every approval that was given for good, with its worktree.

@@ -15,6 +15,7 @@ mod outputs;
 mod owner;
 mod query;
 mod retention;
+mod seen;
 mod spending;
 mod undo;
 mod writer;

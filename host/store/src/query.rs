@@ -24,13 +24,17 @@ pub(crate) fn put(tx: &Transaction<'_>, change: &Change) -> rusqlite::Result<()>
 }
 
 fn put_session(tx: &Transaction<'_>, s: &Session) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO session (id, parent_id, directory, updated, data, touched)
-               VALUES (?1, ?2, ?3, ?4, ?5, (SELECT coalesce(max(touched), 0) + 1 FROM session))
-               ON CONFLICT (id) DO UPDATE
-               SET parent_id = excluded.parent_id, directory = excluded.directory, updated = excluded.updated, data = excluded.data, touched = excluded.touched";
+    let sql = "INSERT INTO session (id, parent_id, directory, updated, data) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (id) DO UPDATE SET updated = excluded.updated, data = excluded.data";
     let parent = s.parent_id.as_ref().map(SessionId::as_str);
     let (directory, updated) = (s.directory.to_string_lossy(), i64::try_from(s.time.updated).unwrap_or(i64::MAX));
     tx.prepare_cached(sql)?.execute(params![s.id.as_str(), parent, directory, updated, to_json(s)?])?;
+    // What is looked up by is written where it changes: each of them costs the pages of an index.
+    let sql = "UPDATE session SET parent_id = ?2, directory = ?3 WHERE id = ?1 AND (parent_id IS NOT ?2 OR directory <> ?3)";
+    tx.prepare_cached(sql)?.execute(params![s.id.as_str(), parent, directory])?;
+    let sql = "UPDATE session SET touched = (SELECT max(touched) + 1 FROM session)
+               WHERE id = ?1 AND (touched = 0 OR touched < (SELECT max(touched) FROM session))";
+    tx.prepare_cached(sql)?.execute([s.id.as_str()])?;
     Ok(())
 }
 

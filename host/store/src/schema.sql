@@ -18,7 +18,7 @@ CREATE TABLE session (
   -- Milliseconds since the epoch of the last change, for people.
   updated   INTEGER NOT NULL,
   data      TEXT NOT NULL,
-  -- Grows with every write of a session: which one is the newest, whatever the clock did.
+  -- Grows whenever another session is written than before: which one is the newest, whatever the clock did.
   touched   INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX session_by_touch ON session (touched);

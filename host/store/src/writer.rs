@@ -2,10 +2,12 @@
 
 use crate::connection::{Attempt, open_writer};
 use crate::owner;
+use crate::seen::Notes;
 use model::owner::Owner;
 use model::store::StoreError;
 use rusqlite::{Connection, Transaction};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,6 +20,8 @@ pub(crate) struct Writer {
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
+    /// They land with whatever is written next.
+    pub(crate) notes: Arc<Notes>,
 }
 
 impl Writer {
@@ -26,13 +30,16 @@ impl Writer {
         let mut db = open_writer(path)?;
         owner::claim(&db, path, owner)?;
         let (jobs, mut inbox) = mpsc::channel::<Job>(QUEUE);
+        let notes = Arc::new(Notes::default());
+        let left = Arc::clone(&notes);
         let work = move || {
             while let Some(job) = inbox.blocking_recv() {
                 job(&mut db);
             }
+            write_left(&mut db, &left);
         };
         let thread = std::thread::Builder::new().name("ledger".into()).spawn(work).map_err(|e| at.io(&e))?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread), path: path.into() })
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), path: path.into(), notes })
     }
 
     /// Does `work` in one transaction: it lands whole or not at all. Returns when it is committed.
@@ -42,11 +49,11 @@ impl Writer {
         F: FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let path = self.path.clone();
+        let (path, notes) = (self.path.clone(), Arc::clone(&self.notes));
         let job: Job = Box::new(move |db| {
             let at = Attempt { what, path: &path };
             // Nobody may be waiting any more: the write stands all the same.
-            let _ = reply.send(in_transaction(db, work).map_err(|e| at.sql(&e)));
+            let _ = reply.send(in_transaction(db, &notes, work).map_err(|e| at.sql(&e)));
         });
         let gone = || StoreError::Failed { attempt: what, path: self.path.clone(), why: "its writer has ended".into() };
         let jobs = self.jobs.as_ref().ok_or_else(gone)?;
@@ -57,12 +64,24 @@ impl Writer {
 
 fn in_transaction<T>(
     db: &mut Connection,
+    notes: &Notes,
     work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let noted = notes.put(&tx)?;
     let value = work(&tx)?;
     tx.commit()?;
+    notes.landed(noted);
     Ok(value)
+}
+
+/// Notes that nothing was written after.
+fn write_left(db: &mut Connection, notes: &Notes) {
+    if !notes.is_empty()
+        && let Err(error) = in_transaction(db, notes, |_| Ok(()))
+    {
+        tracing::warn!(%error, "files that were read are not marked as seen");
+    }
 }
 
 impl Drop for Writer {

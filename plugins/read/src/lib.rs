@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 use sniff::Content;
 use std::fs::File;
-use std::io::{self, Read as _, Seek};
+use std::io::{self, Cursor, Read as _, Seek};
 use std::path::Path;
 use text::Window;
 use textfile::Kind;
@@ -74,17 +74,20 @@ impl Tool for Read {
 fn file(path: &Path, len: u64, window: Window) -> Result<ToolOutput, ToolFailure> {
     let failed = |e: io::Error| ToolFailure::io(&format!("read {}", path.display()), &e);
     let mut file = File::open(path).map_err(failed)?;
-    let mut sample = Vec::new();
+    // Each read is a call of the host: a small file comes whole with the first.
+    let mut sample = Vec::with_capacity(usize::try_from(len.min(sniff::SAMPLE)).map_or(0, |n| n + 1));
     file.by_ref().take(sniff::SAMPLE).read_to_end(&mut sample).map_err(failed)?;
-    file.rewind().map_err(failed)?;
     match sniff::sniff(path, &sample) {
-        Content::Attached(mime) => attached(path, file, len, mime),
+        Content::Attached(mime) => {
+            file.rewind().map_err(failed)?;
+            attached(path, file, len, mime)
+        }
         Content::Binary => Err(ToolFailure::InvalidInput(format!(
             "{} is a binary file. Use a program to look into it.",
             path.display()
         ))),
         Content::Utf16 => text::read_utf16(path, window),
-        Content::Text => text::read(path, file, window),
+        Content::Text => text::read(path, Cursor::new(sample).chain(file), len, window),
     }
 }
 

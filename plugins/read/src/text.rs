@@ -1,8 +1,7 @@
 //! Lines of text, streamed: memory does not grow with the file.
 
 use airlock::{ToolFailure, ToolOutput};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use textfile::Text;
 
@@ -40,8 +39,9 @@ impl Window {
 }
 
 /// Reads a file of UTF-8, or of bytes that are shown as far as they are.
-pub(crate) fn read(path: &Path, file: File, window: Window) -> Result<ToolOutput, ToolFailure> {
-    from_reader(path, &mut BufReader::with_capacity(BUFFER, file), window)
+pub(crate) fn read(path: &Path, file: impl Read, len: u64, window: Window) -> Result<ToolOutput, ToolFailure> {
+    let buffer = usize::try_from(len).map_or(BUFFER, |len| BUFFER.min(len + 1));
+    from_reader(path, &mut BufReader::with_capacity(buffer, file), window)
 }
 
 /// Reads a file of UTF-16, whole: it is decoded first.

@@ -261,7 +261,13 @@ pub fn say(line: &str) {
 
 /// As [`say`], for lines with colour: what is not the program's own word in them is clean already.
 pub fn say_styled(line: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{line}");
+    let mut err = std::io::stderr().lock();
+    // In one piece: the parts of a line would be a write each.
+    let line = match anstream::AutoStream::choice(&err) {
+        anstream::ColorChoice::Never => format!("{}\n", anstream::adapter::strip_str(line)),
+        _ => format!("{line}\n"),
+    };
+    let _ = err.write_all(line.as_bytes());
 }
 
 /// Words of a tool or a file to stdout.

@@ -191,12 +191,13 @@ impl Changes {
             self.finish(writing.id, before).await;
             return;
         }
-        if let Ok(after) = image::take(&self.funnel, &handle).await {
-            self.finish(writing.id, after).await;
-        }
-        // It may have another name by now; a name that this call gave it is as much its own.
+        let after = image::take(&self.funnel, &handle).await;
+        // It may have another name by now; a name that this call gave it is as much its own. Said first: it is stored with the after.
         if let Some(path) = handle.real().ok().filter(|real| self.own.contains(real)) {
             self.mark_own(&path, Some(writing.left.unwrap_or(now))).await;
+        }
+        if let Ok(after) = after {
+            self.finish(writing.id, after).await;
         }
     }
 }

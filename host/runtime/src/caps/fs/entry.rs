@@ -226,13 +226,14 @@ impl State {
             Some(image) => image,
             None => image::take_entry(&self.funnel, entry.as_ref()).await.unwrap_or(Image::Special),
         };
-        self.changes.finish(id, after).await;
         let left = entry.filter(|h| h.kind() == Kind::File).map(|h| h.seen());
         match (end.op, &before[0].seen, left) {
             _ if !done => {}
             (Op::LinkFrom, Some(was), Some(now)) => self.changes.carry(&end.spot.path, was, &now).await,
             (_, _, left) => self.changes.mark_own(&end.spot.path, left).await,
         }
+        // Last: what was seen is stored with it.
+        self.changes.finish(id, after).await;
     }
 
     /// Sets the times of what `handle` names.
