@@ -18,10 +18,7 @@ impl Lanes {
     ///
     /// # Errors
     /// When it panicked.
-    pub async fn run<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, JoinError> {
+    pub async fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, JoinError> {
         let _leave = Leave(&self.busy);
         let task = match self.busy.fetch_add(1, Ordering::AcqRel) {
             0 => tokio::spawn(work),

@@ -30,7 +30,8 @@ fn put_session(tx: &Transaction<'_>, s: &Session) -> rusqlite::Result<()> {
     let (directory, updated) = (s.directory.to_string_lossy(), i64::try_from(s.time.updated).unwrap_or(i64::MAX));
     tx.prepare_cached(sql)?.execute(params![s.id.as_str(), parent, directory, updated, to_json(s)?])?;
     // What is looked up by is written where it changes: each of them costs the pages of an index.
-    let sql = "UPDATE session SET parent_id = ?2, directory = ?3 WHERE id = ?1 AND (parent_id IS NOT ?2 OR directory <> ?3)";
+    let sql =
+        "UPDATE session SET parent_id = ?2, directory = ?3 WHERE id = ?1 AND (parent_id IS NOT ?2 OR directory <> ?3)";
     tx.prepare_cached(sql)?.execute(params![s.id.as_str(), parent, directory])?;
     let sql = "UPDATE session SET touched = (SELECT max(touched) + 1 FROM session)
                WHERE id = ?1 AND (touched = 0 OR touched < (SELECT max(touched) FROM session))";

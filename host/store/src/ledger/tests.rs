@@ -291,3 +291,28 @@ async fn approvals_are_taken_back_one_by_one_or_together() {
     ledger.try_out().await.unwrap();
     assert_eq!(ledger.all_approvals().await.unwrap().len(), 1, "trying leaves nothing behind");
 }
+
+#[tokio::test]
+async fn opening_a_ledger_that_is_there_writes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Ledger::open(dir.path()).unwrap());
+    let ledger = Ledger::open(dir.path()).unwrap();
+    let log = std::fs::metadata(dir.path().join("airlock.db-wal")).map_or(0, |m| m.len());
+    assert_eq!(log, 0);
+    ledger.try_out().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_newest_session_is_the_one_written_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(dir.path()).unwrap();
+    let (a, b) = (session("/w", 9), session("/w", 1));
+    for (written, newest) in [(&a, &a), (&b, &b), (&b, &b), (&a, &a), (&b, &b)] {
+        ledger.apply(vec![Change::Session(written.clone())]).await.unwrap();
+        assert_eq!(ledger.latest(Path::new("/w")).await.unwrap().unwrap().id, newest.id);
+    }
+    let moved = Session { directory: "/v".into(), ..b.clone() };
+    ledger.apply(vec![Change::Session(moved)]).await.unwrap();
+    assert_eq!(ledger.latest(Path::new("/v")).await.unwrap().unwrap().id, b.id);
+    assert_eq!(ledger.latest(Path::new("/w")).await.unwrap().unwrap().id, a.id);
+}
