@@ -73,3 +73,28 @@ fn a_secret_is_seen_by_its_server_alone() {
         assert!(!holds(&all_bytes(&home.data_dir()), form), "{form} is in the ledger or beside it");
     }
 }
+
+/// Requests of a call without a session can be looked at as well.
+#[test]
+fn what_a_call_sends_is_listed() {
+    let (place, heard) = echo();
+    let home = Home::new();
+    let file = put(&home, "fetcher.wasm", &guest(FETCHER));
+    let _ = home.airlock(&["plugin", "add", file.to_str().expect("a path"), "--yes"]).exits(0);
+    let input = json!({ "do": format!("GET http {place} /") }).to_string();
+    let allowed = format!("net:http://{place}/*");
+    let call = ["plugin", "call", FETCHER, FETCHER, &input, "--allow", FETCHER, "--allow", &allowed];
+    let _ = home.airlock(&call).exits(0);
+    assert!(heard.try_recv().is_ok(), "it was sent");
+    let listed = |more: &[&str]| {
+        let all = [&["session", "egress", "--calls", "--format", "json"], more].concat();
+        home.airlock(&all).exits(0).lines()
+    };
+    let all = listed(&[]);
+    assert_eq!((all.len(), &all[0]["tool"], &all[0]["status"]), (1, &json!(FETCHER), &json!(200)), "{all:?}");
+    assert_eq!(all[0]["host"], json!(format!("http://{place}")));
+    let component = all[0]["component"].as_str().expect("a digest");
+    assert_eq!((listed(&["--of", FETCHER]).len(), listed(&["--of", &component[..12]]).len()), (1, 1));
+    assert!(listed(&["--of", "other"]).is_empty());
+    let _ = home.airlock(&["session", "egress"]).exits(2);
+}

@@ -20,6 +20,7 @@ mod family;
 mod inputs;
 mod keys;
 mod network;
+mod owners;
 mod permissions;
 mod plugins;
 mod plugins_hostile;

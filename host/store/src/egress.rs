@@ -21,12 +21,44 @@ impl Ledger {
     /// # Errors
     /// As [`StoreError`] says.
     pub async fn egress_of(&self, root: &SessionId) -> Result<Vec<Egress>, StoreError> {
-        let attempt = "read what was sent";
         let root = root.clone();
-        let rows = self.read(attempt, move |db| rows(db, &root)).await?;
+        self.records(move |db| rows(db, &root)).await
+    }
+
+    /// The newest requests of calls that belong to no session: those that a person made by themselves. In their order.
+    ///
+    /// # Errors
+    /// As [`StoreError`] says.
+    pub async fn egress_of_calls(&self) -> Result<Vec<Egress>, StoreError> {
+        self.records(of_calls).await
+    }
+
+    async fn records(
+        &self,
+        look: impl FnOnce(&Connection) -> rusqlite::Result<Vec<String>> + Send + 'static,
+    ) -> Result<Vec<Egress>, StoreError> {
+        let attempt = "read what was sent";
+        let rows = self.read(attempt, look).await?;
         let broken = |e: serde_json::Error| Attempt { what: attempt, path: &self.path }.json(&e);
         rows.iter().map(|row| serde_json::from_str(row).map_err(broken)).collect()
     }
+}
+
+/// Requests of calls without a session that are kept.
+const KEPT: i64 = 1000;
+
+/// Removes what is beyond those that are kept. A session's requests go with it.
+pub(crate) fn shed(tx: &Transaction<'_>) -> rusqlite::Result<usize> {
+    let sql = "DELETE FROM egress WHERE session_id NOT IN (SELECT id FROM session)
+               AND seq <= coalesce((SELECT seq FROM egress WHERE session_id NOT IN (SELECT id FROM session)
+                                    ORDER BY seq DESC LIMIT 1 OFFSET ?1), 0)";
+    tx.execute(sql, [KEPT])
+}
+
+fn of_calls(db: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = "SELECT data FROM (SELECT seq, data FROM egress WHERE session_id NOT IN (SELECT id FROM session)
+                                 ORDER BY seq DESC LIMIT ?1) ORDER BY seq";
+    db.prepare_cached(sql)?.query_map([KEPT], |r| r.get(0))?.collect()
 }
 
 fn rows(db: &Connection, root: &SessionId) -> rusqlite::Result<Vec<String>> {

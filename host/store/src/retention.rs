@@ -139,7 +139,7 @@ fn doomed(db: &Connection, before: Option<u64>, most: Option<u32>) -> rusqlite::
 fn orphans(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     tx.execute("DELETE FROM journal WHERE session_id NOT IN (SELECT id FROM session)", [])?;
     tx.execute("DELETE FROM seen WHERE session_id NOT IN (SELECT id FROM session)", [])?;
-    tx.execute("DELETE FROM egress WHERE session_id NOT IN (SELECT id FROM session)", [])?;
+    crate::egress::shed(tx)?;
     let sql = "DELETE FROM blob WHERE hash IN (
                  SELECT hash FROM blob_use WHERE used < (SELECT max(used) FROM blob_use) - ?1)
                  AND NOT EXISTS (SELECT 1 FROM journal WHERE before_hash = blob.hash)

@@ -6,6 +6,7 @@ use crate::config::file::KeySource;
 use crate::config::keys::{Found, Keys, KeysError, MAX_KEY};
 use crate::config::paths::Paths;
 use crate::config::providers::KNOWN;
+use crate::config::ring::Ring;
 use crate::report::{Exit, Report};
 use crate::tui::hidden;
 use clap::{Args, Subcommand};
@@ -15,7 +16,7 @@ use std::io::{IsTerminal, Read};
 #[derive(Debug, Subcommand)]
 pub enum AuthCommand {
     /// Keep a provider's key: asks for it, or reads it from standard input
-    Add(OneArgs),
+    Add(AddArgs),
     /// List where keys lie; their values are never shown
     List(Listing),
     /// Forget a key
@@ -30,6 +31,16 @@ pub struct OneArgs {
     /// Text for people or JSON for programs
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct AddArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    /// Keep it in the keyring of this machine, where the config names it as key = { keyring = "NAME" }; on Linux that is the kernel's,
+    /// which a restart empties
+    #[arg(long)]
+    keyring: bool,
 }
 
 impl From<KeysError> for Report {
@@ -47,9 +58,19 @@ pub fn main(command: &AuthCommand) -> Result<(), Report> {
     }
 }
 
-fn add(args: &OneArgs) -> Result<(), Report> {
-    let paths = Paths::find()?;
+fn add(add: &AddArgs) -> Result<(), Report> {
+    let (paths, args) = (Paths::find()?, &add.one);
     let key = read_hidden("Key", &args.name, HOW)?;
+    if add.keyring {
+        Keys::key_to_ring(&Ring::of(&paths.owner), &args.name, &key)?;
+        return match args.format {
+            Format::Json => print_json(&json!({ "added": args.name, "keyring": true })),
+            Format::Text => print(&format!(
+                "kept the key for {0} in the keyring; the config names it: [providers.{0}] key = {{ keyring = \"{0}\" }}\n",
+                args.name
+            )),
+        };
+    }
     let replaced = Keys::add(&paths.data, &args.name, &key)?;
     let service = KNOWN.iter().find(|k| k.id == args.name);
     if let Some(name) = service.map(|k| k.variable).filter(|v| paths.environment.said(v).is_some()) {

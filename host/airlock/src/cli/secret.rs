@@ -5,6 +5,7 @@ use super::auth::read_hidden;
 use super::{Format, Ground, Listing, columns, print, print_json};
 use crate::config::keys::Keys;
 use crate::config::paths::Paths;
+use crate::config::ring::Ring;
 use crate::config::secrets::{Declared, Origin};
 use crate::report::Report;
 use clap::{Args, Subcommand};
@@ -29,6 +30,9 @@ pub struct SetArgs {
     /// A host that may get it, such as api.example.com (repeatable)
     #[arg(long = "host", value_name = "HOST", required = true)]
     hosts: Vec<String>,
+    /// Keep the value in the keyring of this machine instead of a file; on Linux that is the kernel's, which a restart empties
+    #[arg(long)]
+    keyring: bool,
     /// Text for people or JSON for programs
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -58,7 +62,11 @@ fn set(args: &SetArgs) -> Result<(), Report> {
     Requests::to(&args.hosts).map_err(bad)?;
     let paths = Paths::find()?;
     let value = read_hidden("Secret", &args.name, HOW)?;
-    let replaced = Keys::add_secret(&paths.data, &args.name, &value, args.hosts.clone())?;
+    let (data, name, hosts) = (&paths.data, &args.name, args.hosts.clone());
+    let replaced = match args.keyring {
+        true => Keys::add_to_ring(data, &Ring::of(&paths.owner), name, &value, hosts)?,
+        false => Keys::add_secret(data, name, &value, hosts)?,
+    };
     match args.format {
         Format::Json => print_json(&json!({ "set": args.name, "hosts": args.hosts, "replaced": replaced })),
         Format::Text => {
@@ -71,7 +79,12 @@ fn set(args: &SetArgs) -> Result<(), Report> {
 const HOW: &str = "Type it where `airlock secret set NAME --host HOST` asks for it, or give it on standard input.";
 
 fn remove(args: &OneArgs) -> Result<(), Report> {
-    Keys::remove_secret(&Paths::find()?.data, &args.name)?;
+    let paths = Paths::find()?;
+    if Keys::load(&paths.data)?.is_in_ring(&args.name) {
+        // One that a restart has emptied, or that is out of reach, is forgotten all the same.
+        let _ = Ring::of(&paths.owner).remove(&args.name);
+    }
+    Keys::remove_secret(&paths.data, &args.name)?;
     match args.format {
         Format::Json => print_json(&json!({ "removed": args.name })),
         Format::Text => print(&format!("forgot the secret {}\n", args.name)),
@@ -84,6 +97,7 @@ fn list(args: &Listing) -> Result<(), Report> {
     let all = Declared::new(&ground.config, &ground.keys).list();
     let from = |origin: &Origin| match origin {
         Origin::Config(source) => super::config::source(source),
+        Origin::Ring => "keyring".to_owned(),
         Origin::Kept => ground.keys.path().display().to_string(),
     };
     match args.format {

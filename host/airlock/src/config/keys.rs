@@ -2,6 +2,7 @@
 //! agent reaches that folder.
 
 use super::providers::Known;
+use super::ring::{Ring, RingError};
 use super::sources::Sources;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,6 +26,10 @@ enum Kept {
     /// For tools: the hosts that may get it.
     Secret {
         value: String,
+        hosts: Vec<String>,
+    },
+    /// For tools, with its value in the keyring of the machine.
+    Ring {
         hosts: Vec<String>,
     },
 }
@@ -63,6 +68,8 @@ pub enum KeysError {
     NoKey { name: String, path: PathBuf },
     #[error("no secret is kept as `{0}`")]
     NoSecret(String),
+    #[error(transparent)]
+    Ring(RingError),
 }
 
 impl KeysError {
@@ -79,6 +86,7 @@ impl KeysError {
             Self::Unwritable { .. } => "Check who owns the folder, and that the disk is not full.".into(),
             Self::BadName(_) => "`airlock providers` lists the names.".into(),
             Self::BadKey(_) => "Paste the key alone, as the provider shows it.".into(),
+            Self::Ring(error) => error.hint().into(),
             Self::NoSecret(_) => "`airlock secret list` shows those that there are.".into(),
             Self::NoKey { .. } => "`airlock auth list` shows the keys that there are.".into(),
         }
@@ -126,7 +134,7 @@ impl Keys {
     pub fn key(&self, provider: &str) -> Option<&str> {
         match self.kept.get(provider) {
             Some(Kept::Api { key }) => Some(key),
-            Some(Kept::Secret { .. }) | None => None,
+            Some(Kept::Secret { .. } | Kept::Ring { .. }) | None => None,
         }
     }
 
@@ -138,18 +146,49 @@ impl Keys {
     /// The secrets for tools, with their hosts.
     pub fn secrets(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.kept.iter().filter_map(|(name, kept)| match kept {
-            Kept::Secret { hosts, .. } => Some((name.strip_prefix(SECRET)?, hosts.as_slice())),
+            Kept::Secret { hosts, .. } | Kept::Ring { hosts } => Some((name.strip_prefix(SECRET)?, hosts.as_slice())),
             Kept::Api { .. } => None,
         })
     }
 
     /// The value of a secret for tools, and its hosts.
     #[must_use]
-    pub fn secret(&self, name: &str) -> Option<(&str, &[String])> {
-        match self.kept.get(&format!("{SECRET}{name}")) {
-            Some(Kept::Secret { value, hosts }) => Some((value, hosts)),
-            Some(Kept::Api { .. }) | None => None,
+    pub fn secret(&self, name: &str) -> Option<(String, &[String])> {
+        match self.kept.get(&format!("{SECRET}{name}"))? {
+            Kept::Secret { value, hosts } => Some((value.clone(), hosts)),
+            Kept::Ring { hosts } => Some((self.sources.ring.get(name).ok()?, hosts)),
+            Kept::Api { .. } => None,
         }
+    }
+
+    /// Whether the value of a secret for tools lies in the keyring.
+    #[must_use]
+    pub fn is_in_ring(&self, name: &str) -> bool {
+        matches!(self.kept.get(&format!("{SECRET}{name}")), Some(Kept::Ring { .. }))
+    }
+
+    /// As [`Keys::add_secret`], with the value in the keyring.
+    ///
+    /// # Errors
+    /// As there; what the keyring says.
+    pub fn add_to_ring(
+        data: &Path,
+        ring: &Ring,
+        name: &str,
+        value: &str,
+        hosts: Vec<String>,
+    ) -> Result<bool, KeysError> {
+        let value = check(name, value)?;
+        ring.set(name, value).map_err(KeysError::Ring)?;
+        Self::change(data, |kept| Ok(kept.insert(format!("{SECRET}{name}"), Kept::Ring { hosts }).is_some()))
+    }
+
+    /// A provider's key into the keyring; the config names it there.
+    ///
+    /// # Errors
+    /// A name or key that is none; what the keyring says.
+    pub fn key_to_ring(ring: &Ring, provider: &str, key: &str) -> Result<(), KeysError> {
+        ring.set(provider, check(provider, key)?).map_err(KeysError::Ring)
     }
 
     /// Keeps a secret for tools, in place of the one of this name. `true` where there was one.
@@ -276,12 +315,27 @@ mod tests {
         assert_eq!(Keys::add_secret(dir.path(), "github", "tok-1\n", hosts.clone()), Ok(false));
         let keys = Keys::load(dir.path()).unwrap();
         assert_eq!((keys.names(), keys.key("github")), (vec!["github"], Some("sk-1")));
-        assert_eq!(keys.secret("github"), Some(("tok-1", hosts.as_slice())));
+        assert_eq!(keys.secret("github"), Some(("tok-1".to_owned(), hosts.as_slice())));
         assert_eq!(keys.key("secret:github"), None);
         assert_eq!(keys.secrets().collect::<Vec<_>>(), [("github", hosts.as_slice())]);
         Keys::remove_secret(dir.path(), "github").unwrap();
         assert_eq!(Keys::remove_secret(dir.path(), "github"), Err(KeysError::NoSecret("github".into())));
         assert_eq!(Keys::load(dir.path()).unwrap().names(), ["github"]);
+    }
+
+    #[test]
+    fn a_secret_in_the_keyring_is_nowhere_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let ring = crate::config::ring::tests::part(&crate::config::ring::tests::store(), "local");
+        let hosts = vec!["api.example.com".to_owned()];
+        assert_eq!(Keys::add_to_ring(dir.path(), &ring, "github", "tok-1\n", hosts.clone()), Ok(false));
+        let keys = Keys::load(dir.path()).unwrap().looking_in(Sources { ring: ring.clone(), ..Sources::default() });
+        assert_eq!(keys.secret("github"), Some(("tok-1".to_owned(), hosts.as_slice())));
+        assert!(keys.is_in_ring("github") && keys.secrets().eq([("github", hosts.as_slice())]));
+        assert!(!fs::read_to_string(keys.path()).unwrap().contains("tok-1"));
+        ring.remove("github").unwrap();
+        assert_eq!(keys.secret("github"), None, "after a restart");
+        assert!(Keys::add_to_ring(dir.path(), &ring, "bad name", "tok", vec![]).is_err());
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod probe;
 pub mod providers;
 mod read;
 pub mod resolve;
+pub mod ring;
 pub mod rules;
 pub mod secrets;
 pub mod sources;

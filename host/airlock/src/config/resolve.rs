@@ -4,6 +4,7 @@ use super::error::ConfigError;
 use super::file::{KeySource, ProviderEntry};
 use super::keys::Keys;
 use super::providers::{self, KNOWN, LOCAL, OFFLINE};
+use super::ring::RingError;
 use super::{Config, models, nearest};
 use model::environment::Environment;
 use model::provider::{Model, ModelRef};
@@ -36,8 +37,8 @@ pub enum NoModel {
     NotSet { provider: String, variable: String },
     #[error("the key for {provider} cannot be read from {file}: {why}")]
     Unreadable { provider: String, file: PathBuf, why: String },
-    #[error("the key for {provider} lies in a keyring, and keyrings are not there yet")]
-    Keyring { provider: String },
+    #[error("the key for {provider} cannot be taken from the keyring ({name}): {why}")]
+    Keyring { provider: String, name: String, why: RingError },
 }
 
 impl NoModel {
@@ -53,7 +54,7 @@ impl NoModel {
                 "Set {variable}, keep a key with `airlock auth add {provider}`, or choose another model with --model."
             ),
             Self::Unreadable { .. } => "Write the key alone into the file, readable by you only.".into(),
-            Self::Keyring { .. } => "Use key = { env = \"NAME\" } or key = { file = \"PATH\" } for now.".into(),
+            Self::Keyring { why, .. } => why.hint().into(),
         }
     }
 }
@@ -209,7 +210,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("key");
         std::fs::write(&file, " sk-1 \n").unwrap();
-        let sources = Sources::default();
+        let ring = crate::config::ring::tests::part(&crate::config::ring::tests::store(), "local");
+        ring.set("there", " sk-2 ").unwrap();
+        let sources = Sources { ring, ..Sources::default() };
+        assert_eq!(sources.fetch("p", &KeySource::Keyring("there".into())), Ok("sk-2".into()));
+        assert!(sources.is_there(&KeySource::Keyring("there".into())));
         assert_eq!(sources.fetch("p", &KeySource::File(file)), Ok("sk-1".into()));
         for (source, word) in [
             (KeySource::Env("AIRLOCK_TEST_NO_SUCH_KEY".into()), "AIRLOCK_TEST_NO_SUCH_KEY"),
@@ -226,7 +231,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         Keys::add(dir.path(), "p", "sk-kept").unwrap();
         let environment = [("SET".to_owned(), "sk-set".to_owned())].into_iter().collect();
-        let keys = Keys::load(dir.path()).unwrap().looking_in(Sources { environment });
+        let keys = Keys::load(dir.path()).unwrap().looking_in(Sources { environment, ..Sources::default() });
         let unset = KeySource::Env("AIRLOCK_TEST_NO_SUCH_KEY".into());
         let set = KeySource::Env("SET".into());
         for (provider, source, want) in [

@@ -34,7 +34,10 @@ impl Declared {
             .map(|(name, e)| (name.clone(), Origin::Config(e.source.clone()), e.hosts.clone(), self.is_there(e)));
         let is_new = |name: &str| !self.entries.iter().any(|(n, _)| n == name);
         let kept = self.keys.secrets().filter(|(name, _)| is_new(name));
-        declared.chain(kept.map(|(name, hosts)| (name.to_owned(), Origin::Kept, hosts.to_vec(), true))).collect()
+        let place = |name: &str| if self.keys.is_in_ring(name) { Origin::Ring } else { Origin::Kept };
+        let kept =
+            kept.map(|(name, hosts)| (name.to_owned(), place(name), hosts.to_vec(), self.keys.secret(name).is_some()));
+        declared.chain(kept).collect()
     }
 }
 
@@ -42,6 +45,8 @@ impl Declared {
 pub enum Origin {
     Config(KeySource),
     Kept,
+    /// With its value in the keyring.
+    Ring,
 }
 
 impl SecretSource for Declared {
@@ -55,7 +60,7 @@ impl SecretSource for Declared {
             Some((_, entry)) => (self.keys.sources().fetch(name, &entry.source).ok()?, entry.hosts.as_slice()),
             None => {
                 let (value, hosts) = self.keys.secret(name)?;
-                (value.to_owned(), hosts)
+                (value, hosts)
             }
         };
         let to = Requests::to(hosts).ok()?;

@@ -1,8 +1,10 @@
-//! Where keys and secrets of one owner lie beside those that the program keeps: in their variables, or in files that they name.
+//! Where keys and secrets of one owner lie beside those that the program keeps: in their variables, in files that they name, or in the
+//! keyring of the operating system.
 
 use super::file::KeySource;
 use super::paths::Paths;
 use super::resolve::NoModel;
+use super::ring::Ring;
 use model::environment::Environment;
 use std::path::Path;
 
@@ -13,12 +15,13 @@ const MAX_KEY: u64 = 64 << 10;
 #[derive(Clone, Default)]
 pub struct Sources {
     pub environment: Environment,
+    pub ring: Ring,
 }
 
 impl Sources {
     #[must_use]
     pub fn of(paths: &Paths) -> Self {
-        Self { environment: paths.environment.clone() }
+        Self { environment: paths.environment.clone(), ring: Ring::of(&paths.owner) }
     }
 
     /// Whether something lies at the place. Only looked at, never read out.
@@ -27,7 +30,7 @@ impl Sources {
         match source {
             KeySource::Env(name) => self.environment.said(name).is_some(),
             KeySource::File(path) => path.is_file(),
-            KeySource::Keyring(_) => false,
+            KeySource::Keyring(name) => self.ring.get(name).is_ok(),
         }
     }
 
@@ -42,7 +45,10 @@ impl Sources {
                 let value = self.environment.get(variable).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
                 value.ok_or(NoModel::NotSet { provider, variable: variable.clone() })
             }
-            KeySource::Keyring(_) => Err(NoModel::Keyring { provider }),
+            KeySource::Keyring(name) => {
+                let value = self.ring.get(name).map(|v| v.trim().to_owned());
+                value.map_err(|why| NoModel::Keyring { provider, name: name.clone(), why })
+            }
             KeySource::File(file) => {
                 let unreadable = |why: String| NoModel::Unreadable { provider, file: file.clone(), why };
                 match read_key(file) {

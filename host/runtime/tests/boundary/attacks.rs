@@ -80,6 +80,11 @@ pub fn asks_the_time() -> &'static [u8] {
     clock(r#"(func (export "f") (loop $l (drop (call $now)) (br $l)))"#)
 }
 
+/// Takes handles and gives none back.
+pub fn hoards_handles() -> &'static [u8] {
+    clock(r#"(func (export "f") (loop $l (drop (call $after (i64.const 0))) (br $l)))"#)
+}
+
 /// Attack 7.
 #[tokio::test(flavor = "multi_thread")]
 async fn endless_loops_wherever_a_guest_runs() {
@@ -189,8 +194,7 @@ fn what_wants_too_much_is_refused_at_once() {
 /// Attack 10.
 #[tokio::test(flavor = "multi_thread")]
 async fn hoards_of_handles() {
-    let handles = clock(r#"(func (export "f") (loop $l (drop (call $after (i64.const 0))) (br $l)))"#);
-    ends("handles of the host", handles, &[Limit], "4096 handles").await;
+    ends("handles of the host", hoards_handles(), &[Limit], "4096 handles").await;
     let own = plain(
         r#"(type $r (resource (rep i32))) (core func $new (canon resource.new $r))
         (core instance $host (export "new" (func $new)))"#,

@@ -6,6 +6,7 @@ mod attacks;
 mod bare;
 mod guests;
 mod hooks;
+mod limits;
 mod line;
 mod loading;
 mod network;

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 /// One owner, at home.
 #[derive(Clone)]
-struct Person {
-    runtime: Arc<Runtime>,
+pub struct Person {
+    pub runtime: Arc<Runtime>,
     home: Arc<TempDir>,
     reports: Arc<Reports>,
     /// What is theirs and nobody else's.
@@ -31,7 +31,7 @@ struct Person {
 }
 
 impl Person {
-    fn new(machine: &Arc<Machine>, name: &str, bundled: &[(&'static str, &'static [u8])]) -> Self {
+    pub fn new(machine: &Arc<Machine>, name: &str, bundled: &[(&'static str, &'static [u8])]) -> Self {
         Self::with(machine, name, bundled, Share::default())
     }
 
@@ -52,7 +52,7 @@ impl Person {
     }
 
     /// With a component that was installed, and all that it asks for.
-    fn installing(self, name: &str, bytes: &[u8]) -> Self {
+    pub fn installing(self, name: &str, bytes: &[u8]) -> Self {
         let offer =
             Offer { name: name.into(), source: format!("/x/{name}.wasm"), bytes: bytes.to_vec(), sidecar: None };
         let candidate = self.runtime.candidate(offer).unwrap();
@@ -68,7 +68,7 @@ impl Person {
         self.home.path().canonicalize().unwrap().join("work")
     }
 
-    async fn call(&self, tool: &str, input: Value, gate: Answer) -> Result<ToolOutput, ToolFailure> {
+    pub async fn call(&self, tool: &str, input: Value, gate: Answer) -> Result<ToolOutput, ToolFailure> {
         let call = ToolCall {
             session: SessionId::new(),
             message: MessageId::new(),

@@ -62,3 +62,23 @@ async fn a_family_has_its_requests_in_order_and_each_once() {
     assert_eq!((of(&parent).await, of(&child).await), (vec![], vec![]));
     assert_eq!(of(&other).await.len(), 1);
 }
+
+/// Calls that a person made by themselves, beside a session with requests of its own.
+#[tokio::test]
+async fn calls_without_a_session_have_theirs_and_keep_the_newest() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(dir.path()).unwrap();
+    let (mine, call) = (session(None), session(None));
+    ledger.apply(vec![Change::Session(mine.clone())]).await.unwrap();
+    ledger.egress(record("s", &mine, 1)).await.unwrap();
+    ledger.egress(record("1", &call, 2)).await.unwrap();
+    assert_eq!(ledger.egress_of_calls().await.unwrap(), [record("1", &call, 2)]);
+    let many: Vec<_> = (2..=KEPT + 3).map(|n| record(&n.to_string(), &call, 0)).collect();
+    let all = many.clone();
+    let put = move |tx: &Transaction<'_>| all.iter().try_for_each(|r| note(tx, r).map(drop));
+    ledger.write("put", put).await.unwrap();
+    ledger.write("shed", shed).await.unwrap();
+    let kept = ledger.egress_of_calls().await.unwrap();
+    assert_eq!((kept.len() as i64, kept.first(), kept.last()), (KEPT, many.get(2), many.last()));
+    assert_eq!(ledger.egress_of(&mine.id).await.unwrap().len(), 1, "a session keeps its own");
+}

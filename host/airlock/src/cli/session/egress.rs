@@ -1,4 +1,4 @@
-//! `airlock session egress`: what components sent over the network in a session, and what was refused.
+//! `airlock session egress`: what components sent over the network in a session, or in calls of `plugin call`, and what was refused.
 
 use super::{ledger, parse_id};
 use crate::cli::{Format, columns, print_foreign, print_json};
@@ -10,18 +10,33 @@ use model::store::Store;
 #[derive(Debug, Args)]
 pub struct EgressArgs {
     /// The session; those that its agents began belong to it
-    id: String,
+    #[arg(required_unless_present = "calls")]
+    id: Option<String>,
+    /// Those of `airlock plugin call`, which belong to no session; the newest thousand are kept
+    #[arg(long, conflicts_with = "id")]
+    calls: bool,
+    /// Only those of this plugin's tool, or of components whose digest begins so
+    #[arg(long, value_name = "NAME")]
+    of: Option<String>,
     /// Text for people or JSON for programs
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub async fn main(args: &EgressArgs) -> Result<(), Report> {
-    let id = parse_id(&args.id)?;
     let ledger = ledger().await?;
-    // One that is not there is told apart from one that sent nothing.
-    ledger.session(&id).await?;
-    let sent = ledger.egress_of(&id).await?;
+    let mut sent = match &args.id {
+        None => ledger.egress_of_calls().await?,
+        Some(id) => {
+            let id = parse_id(id)?;
+            // One that is not there is told apart from one that sent nothing.
+            ledger.session(&id).await?;
+            ledger.egress_of(&id).await?
+        }
+    };
+    if let Some(of) = &args.of {
+        sent.retain(|e| e.tool == *of || e.component.starts_with(of.as_str()));
+    }
     match args.format {
         Format::Json => sent.iter().try_for_each(print_json),
         Format::Text if sent.is_empty() => print_foreign("nothing was sent\n"),
