@@ -336,3 +336,6 @@ pub fn sandbox() -> Option<String> {
         level @ (Level::Partial | Level::Strong | Level::Full) => Some(level.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests;
