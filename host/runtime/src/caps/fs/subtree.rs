@@ -47,7 +47,7 @@ impl State {
 
     /// A link that leads outside is harmless to us, who never follow it, but not to the shell or the editor that comes next.
     pub(super) fn check_link(&self, target: &Path, at: &Path, mounts: &[PathBuf]) -> Result<(), Failure> {
-        if destination(at, target).is_some_and(|end| is_mounted(&end, mounts)) {
+        if stays_inside(at, target, mounts) {
             return Ok(());
         }
         let what = format!("A link at {} to {} could lead outside.", at.display(), target.display());
@@ -105,7 +105,17 @@ impl State {
 
 /// Somebody wanted it so before: moving it makes it no worse.
 fn leads_outside_already(at: &Path, target: &Path, mounts: &[PathBuf]) -> bool {
-    target.is_absolute() || destination(at, target).is_some_and(|end| !is_mounted(&end, mounts))
+    let leads_out = |end: PathBuf| !is_mounted(&end, mounts) || goes_on_outside(&end, mounts);
+    target.is_absolute() || destination(at, target).is_some_and(leads_out)
+}
+
+fn stays_inside(at: &Path, target: &Path, mounts: &[PathBuf]) -> bool {
+    destination(at, target).is_some_and(|end| is_mounted(&end, mounts) && !goes_on_outside(&end, mounts))
+}
+
+/// Whether what is there now, or its nearest folder, is reached through a link of somebody's that leads outside.
+fn goes_on_outside(end: &Path, mounts: &[PathBuf]) -> bool {
+    end.ancestors().find_map(|there| there.canonicalize().ok()).is_some_and(|real| !is_mounted(&real, mounts))
 }
 
 fn is_mounted(path: &Path, mounts: &[PathBuf]) -> bool {

@@ -2,6 +2,7 @@
 
 mod acts;
 mod mounts;
+mod paths;
 mod races;
 mod stale;
 
