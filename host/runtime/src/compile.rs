@@ -94,8 +94,8 @@ fn keep(vault: &Vault, file: &str, artifact: &[u8]) {
 #[expect(unsafe_code, reason = "compiled code cannot be checked, only authenticated")]
 fn map(engine: &Engine, memory: &File) -> wasmtime::Result<Component> {
     let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
-    // SAFETY: as in `revive`; the bytes come from `Vault::unseal`, which verified the keyed hash over what it copied into this file
-    // and then sealed the file against any further change, so that what is mapped is what was verified. The path leads to that file
+    // SAFETY: as in `revive`; the bytes come from `Vault::unseal`, which sealed this file against any further change and then verified
+    // the keyed hash over it, so that what is mapped is what was verified. The path leads to that file
     // as long as `memory` is open.
     let mapped = unsafe { Component::deserialize_file(engine, path) };
     mapped.inspect_err(|error| tracing::debug!(%error, "compiled code cannot be mapped"))

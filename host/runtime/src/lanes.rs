@@ -1,14 +1,14 @@
-//! Where calls compute. One that is alone does so on the thread of whoever makes it: what it has to say to the loop then costs no
-//! switch of threads. Those beside another get threads of their own, as many as there are cores, so that none holds up the rest.
+//! Where calls compute. One that is alone does so on the thread of whoever makes it, in turns of an epoch: what it has to say to the
+//! loop then costs no switch of threads. Those beside another get threads of their own, as many as there are cores.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinHandle};
 
 #[derive(Default)]
 pub struct Lanes {
-    busy: AtomicUsize,
+    busy: Arc<AtomicUsize>,
     /// Made when two calls are under way for the first time. `None` inside: there are no further threads to be had.
     beside: OnceLock<Option<Runtime>>,
 }
@@ -19,11 +19,14 @@ impl Lanes {
     /// # Errors
     /// When it panicked.
     pub async fn run<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, JoinError> {
-        let _leave = Leave(&self.busy);
-        let task = match self.busy.fetch_add(1, Ordering::AcqRel) {
-            0 => tokio::spawn(work),
-            _ => self.spawn_beside(work),
+        let is_alone = self.busy.fetch_add(1, Ordering::AcqRel) == 0;
+        // It leaves with the work, not with whoever waits for it: work that was given up still has its end to come to.
+        let leave = Leave(Arc::clone(&self.busy));
+        let work = async move {
+            let _leave = leave;
+            work.await
         };
+        let task = if is_alone { tokio::spawn(work) } else { self.spawn_beside(work) };
         task.await
     }
 
@@ -50,9 +53,9 @@ impl Drop for Lanes {
     }
 }
 
-struct Leave<'a>(&'a AtomicUsize);
+struct Leave(Arc<AtomicUsize>);
 
-impl Drop for Leave<'_> {
+impl Drop for Leave {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -61,7 +64,6 @@ impl Drop for Leave<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use std::sync::Barrier;
 
     fn here() -> std::thread::ThreadId {
@@ -97,6 +99,21 @@ mod tests {
             met = &mut met => met,
         };
         assert!(a.unwrap() ^ b.unwrap());
+    }
+
+    #[tokio::test]
+    async fn work_that_was_given_up_keeps_its_lane_to_its_end() {
+        let (lanes, (end, ended)) = (Lanes::default(), tokio::sync::oneshot::channel::<()>());
+        {
+            let given_up = lanes.run(ended);
+            tokio::pin!(given_up);
+            assert!(futures::poll!(&mut given_up).is_pending());
+        }
+        assert_eq!(lanes.busy.load(Ordering::Acquire), 1);
+        end.send(()).unwrap();
+        while lanes.busy.load(Ordering::Acquire) > 0 {
+            tokio::task::yield_now().await;
+        }
     }
 
     #[tokio::test]

@@ -145,11 +145,13 @@ impl Job {
         Ok(Some(Lease { given: leave.grant().ok_or_else(gone)?, leave }))
     }
 
-    /// The first call of all compiles the component, which takes its time and a thread of its own.
+    /// The first call of all compiles the component, which takes its time and a thread of its own. The code of one of ours that is
+    /// kept is there sooner than such a thread.
     async fn load(&self) -> Result<Callable, ToolFailure> {
         let unavailable = |why: String| ToolFailure::new(FailureKind::Unavailable, why);
         let loader = self.runtime.loader();
-        if self.plugin.loaded_tool().is_some() || loader.holds_acting(&self.plugin.digest) {
+        let is_near = || self.plugin.source.is_bundled() && loader.holds_acting(&self.plugin.digest);
+        if self.plugin.loaded_tool().is_some() || is_near() {
             return self.plugin.tool(loader).map_err(|e| unavailable(e.to_string()));
         }
         let (runtime, plugin) = (Arc::clone(&self.runtime), Arc::clone(&self.plugin));

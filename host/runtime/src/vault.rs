@@ -4,12 +4,12 @@
 use model::owner::Owner;
 use rustix::fs::{MemfdFlags, SealFlags};
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 const SEAL: usize = 32;
-/// Bytes that are checked and copied at a time.
+/// Bytes that are checked at a time.
 const PIECE: usize = 128 << 10;
 /// Files kept; the oldest go first. Two a component and version.
 const FILES: usize = 512;
@@ -54,20 +54,20 @@ impl Vault {
         file.read_exact(&mut seal)?;
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let mut memory = File::from(rustix::fs::memfd_create(name, flags)?);
+        io::copy(&mut file, &mut memory)?;
+        rustix::fs::fcntl_add_seals(&memory, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+        memory.rewind()?;
         let (mut hasher, mut piece) = (self.hasher(name), vec![0; PIECE]);
         loop {
-            let read = file.read(&mut piece)?;
-            if read == 0 {
-                break;
-            }
-            hasher.update(&piece[..read]);
-            memory.write_all(&piece[..read])?;
+            match memory.read(&mut piece)? {
+                0 => break,
+                read => hasher.update(&piece[..read]),
+            };
         }
         if hasher.finalize() != blake3::Hash::from_bytes(seal) {
             foreign(name);
             return Ok(None);
         }
-        rustix::fs::fcntl_add_seals(&memory, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
         Ok(Some(memory))
     }
 

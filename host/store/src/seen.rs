@@ -18,45 +18,61 @@ struct Note {
     data: String,
 }
 
-/// Notes that are in no transaction yet, in their order.
+/// Notes that are in no transaction yet, the newest of each file, in their order.
 #[derive(Default)]
-pub(crate) struct Notes(Mutex<Vec<Note>>);
+pub(crate) struct Notes(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    notes: Vec<(u64, Note)>,
+    /// Number of the newest note.
+    newest: u64,
+}
 
 impl Notes {
-    fn lock(&self) -> MutexGuard<'_, Vec<Note>> {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
         // A panic leaves the list whole: it is only added to and cut.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether they should be written now.
+    /// Returns whether they should be written now. Where they could not be, the oldest goes.
     fn add(&self, note: Note) -> bool {
-        let mut notes = self.lock();
-        notes.push(note);
-        notes.len() >= MOST
+        let mut waiting = self.lock();
+        waiting.notes.retain(|(_, n)| (&n.session, &n.path) != (&note.session, &note.path));
+        if waiting.notes.len() >= MOST {
+            waiting.notes.remove(0);
+        }
+        waiting.newest += 1;
+        let number = waiting.newest;
+        waiting.notes.push((number, note));
+        waiting.notes.len() >= MOST
     }
 
     fn find(&self, session: &SessionId, path: &str) -> Option<String> {
-        let notes = self.lock();
-        notes.iter().rev().find(|n| n.session == *session && n.path == path).map(|n| n.data.clone())
+        let waiting = self.lock();
+        waiting.notes.iter().find(|(_, n)| n.session == *session && n.path == path).map(|(_, n)| n.data.clone())
     }
 
-    /// Writes all that wait and returns how many, for [`Notes::landed`] once they are committed.
-    pub(crate) fn put(&self, tx: &Transaction<'_>) -> rusqlite::Result<usize> {
-        let notes = self.lock().clone();
+    /// Writes all that wait and returns the number of the newest of them, for [`Notes::landed`] once they are committed.
+    pub(crate) fn put(&self, tx: &Transaction<'_>) -> rusqlite::Result<u64> {
+        let (notes, newest) = {
+            let waiting = self.lock();
+            (waiting.notes.clone(), waiting.newest)
+        };
         let sql = "INSERT INTO seen (session_id, path, data) VALUES (?1, ?2, ?3)
                    ON CONFLICT (session_id, path) DO UPDATE SET data = excluded.data";
-        for Note { session, path, data } in &notes {
+        for (_, Note { session, path, data }) in &notes {
             tx.prepare_cached(sql)?.execute(params![session.as_str(), path, data])?;
         }
-        Ok(notes.len())
+        Ok(newest)
     }
 
-    pub(crate) fn landed(&self, count: usize) {
-        self.lock().drain(..count);
+    pub(crate) fn landed(&self, newest: u64) {
+        self.lock().notes.retain(|(number, _)| *number > newest);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        self.lock().notes.is_empty()
     }
 }
 

@@ -64,3 +64,30 @@ async fn no_more_wait_than_their_bound() {
     }
     assert_eq!(stored(&ledger).await, MOST);
 }
+
+#[tokio::test]
+async fn a_ledger_that_cannot_be_written_keeps_the_newest() {
+    let notes = Notes::default();
+    let s = session("/w", 1);
+    let note = |n: usize, data: &str| Note { session: s.id.clone(), path: format!("/w/{n}"), data: data.into() };
+    for n in 0..MOST + 5 {
+        notes.add(note(n, "first"));
+    }
+    notes.add(note(MOST, "again"));
+    assert_eq!(notes.lock().notes.len(), MOST);
+    assert_eq!(notes.find(&s.id, "/w/4"), None);
+    assert_eq!(notes.find(&s.id, &format!("/w/{MOST}")).as_deref(), Some("again"));
+}
+
+#[test]
+fn what_came_while_others_were_written_still_waits() {
+    let notes = Notes::default();
+    let s = session("/w", 1);
+    let note = |path: &str, data: &str| Note { session: s.id.clone(), path: path.into(), data: data.into() };
+    notes.add(note("a", "1"));
+    notes.add(note("b", "1"));
+    let written = notes.lock().newest;
+    notes.add(note("a", "2"));
+    notes.landed(written);
+    assert_eq!((notes.find(&s.id, "a").as_deref(), notes.find(&s.id, "b")), (Some("2"), None));
+}

@@ -21,9 +21,8 @@ enum Step {
     Rename { from: String, to: String },
 }
 
-const NAMES: [&str; 16] = [
-    "a.txt", "sub", "deep", "new", "x", "..", "..", ".", "", "out", "secret", "door", "up", "self", "root", "far",
-];
+const NAMES: [&str; 16] =
+    ["a.txt", "sub", "deep", "new", "x", "..", "..", ".", "", "out", "secret", "door", "up", "self", "root", "far"];
 
 fn path() -> impl Strategy<Value = String> {
     let parts = vec(proptest::sample::select(&NAMES[..]), 1..5);
@@ -51,8 +50,13 @@ fn step() -> impl Strategy<Value = Step> {
 fn with_doors() -> World {
     let world = World::new();
     let out = world.ws.with_file_name("out");
-    let doors =
-        [("door", "../out"), ("sub/up", ".."), ("sub/deep/far", "../../../out/secret"), ("self", "self"), ("root", "/")];
+    let doors = [
+        ("door", "../out"),
+        ("sub/up", ".."),
+        ("sub/deep/far", "../../../out/secret"),
+        ("self", "self"),
+        ("root", "/"),
+    ];
     for (at, target) in doors {
         symlink(target, world.at(at)).unwrap();
     }
@@ -128,10 +132,8 @@ async fn hold(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let world = with_doors();
     let out = world.ws.with_file_name("out");
     let before = listing(&out);
-    let native: BTreeSet<u64> = links(&world.ws, &BTreeSet::new())
-        .iter()
-        .map(|link| fs::symlink_metadata(link).unwrap().ino())
-        .collect();
+    let native: BTreeSet<u64> =
+        links(&world.ws, &BTreeSet::new()).iter().map(|link| fs::symlink_metadata(link).unwrap().ino()).collect();
     let mut call = world.call();
     for step in steps {
         let told = format!("{step:?}");
