@@ -33,7 +33,8 @@ impl Call {
         store.epoch_deadline_callback(move |context| match context.data().calls.stop() {
             Some(stop) => Err(stop.into()),
             None if watched.spent() > bounds.cpu => Err(CpuSpent.into()),
-            None => Ok(UpdateDeadline::Yield(1)),
+            // Given way so, sockets and timers get their turn; a mere yield would be polled again before them, sixty times over.
+            None => Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now()))),
         });
         Self { store, bounds, meter, _running: running }
     }

@@ -32,7 +32,7 @@ fn view() -> ResultView {
     ResultView { title: "t".into(), text: "result".into(), metadata: Metadata::new() }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn each_hook_sees_what_the_one_before_returned() {
     let stage = Stage::new(&[("hook-good", guest("hook-good"))]);
     let hooks = chain(&stage, &["hook-good", "hook-good"]);
@@ -43,7 +43,7 @@ async fn each_hook_sees_what_the_one_before_returned() {
     assert_eq!((after.text.as_str(), after.title.as_str()), ("RESULT", "t"));
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_hook_refuses_with_its_reason() {
     let stage = Stage::new(&[("hook-good", guest("hook-good"))]);
     let denial = chain(&stage, &["hook-good"]).tool_before(&call_context("forbidden"), json!({})).await.unwrap_err();
@@ -51,7 +51,7 @@ async fn a_hook_refuses_with_its_reason() {
 }
 
 /// A gate that fails denies; a transformer that fails changes nothing; what comes after it in the chain still works.
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn fault_outcomes() {
     for (name, why) in [
         ("hook-trap", "before"),

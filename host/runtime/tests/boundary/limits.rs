@@ -32,7 +32,7 @@ impl Bounded {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn host_calls() {
     let clock = Bounded::new("clock", asks_the_time());
     let calls = |calls| LimitsAsked { calls: Some(calls), cpu_ms: Some(400), ..LimitsAsked::default() };
@@ -41,7 +41,7 @@ async fn host_calls() {
     clock.to(calls(u64::from(u32::MAX))).ends("f", FailureKind::TimedOut, &["400ms of computing"]).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn handles() {
     let hoard = Bounded::new("hoard", hoards_handles());
     for limit in [100, 5000] {
@@ -51,7 +51,7 @@ async fn handles() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn log_and_progress() {
     let chatter = Bounded::new("chatter", guest("chatter"));
     let limits = |log, progress| LimitsAsked { log: Some(log), progress: Some(progress), ..LimitsAsked::default() };

@@ -72,7 +72,7 @@ fn messages(text: &str) -> Vec<Arc<ChatMessage>> {
     vec![Arc::new(ChatMessage { role: Role::User, parts: vec![ChatPart::Text(text.into())] })]
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_good_hook_has_its_effect_at_each_point() {
     let stage = stage();
     let (hooks, turn) = (chain(&stage, &["points-good"], true), turn());
@@ -92,7 +92,7 @@ async fn a_good_hook_has_its_effect_at_each_point() {
     assert_eq!(hooks.stop(&turn, "it", 1).await, None);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn an_allow_counts_only_where_it_was_granted() {
     let stage = stage();
     for (may_allow, expected) in [(true, Opinion::Allow), (false, Opinion::None)] {
@@ -106,7 +106,7 @@ async fn an_allow_counts_only_where_it_was_granted() {
 }
 
 /// A gate that fails denies, whatever the others say; a transformer that fails changes nothing; an observer is ignored.
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_fault_has_the_outcome_of_its_point() {
     let stage = stage();
     let turn = turn();

@@ -24,7 +24,7 @@ async fn fails(name: &'static str, kind: FailureKind, part: &str, within: Durati
     assert!(stage.run("echo", Answer::Yes).await.is_ok(), "{name}: the host lives");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_tool_is_called_through_the_set_of_tools() {
     let stage = stage("echo");
     let specs = stage.tools(Answer::Yes).specs();
@@ -46,47 +46,47 @@ async fn a_thread_of_one_is_enough() {
     assert!(stage("echo").run("echo", Answer::Yes).await.is_ok());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_tool_that_is_not_there() {
     let failure = stage("echo").run("nothing", Answer::Yes).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Unavailable);
     assert!(failure.message.contains("`nothing`") && failure.message.contains("echo"), "{failure}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_crash_tells_what_was_printed() {
     fails("trap", FailureKind::Trap, "the guest gave up", Duration::from_secs(20)).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn endless_computing_ends() {
     fails("spin", FailureKind::TimedOut, "300ms of computing", Duration::from_secs(20)).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn endless_sleep_ends() {
     fails("sleeper", FailureKind::TimedOut, "1.5s", Duration::from_secs(20)).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn memory_is_bounded() {
     fails("hog", FailureKind::Limit, "64 MiB of memory", Duration::from_secs(30)).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_result_is_bounded() {
     fails("flood", FailureKind::Limit, "larger than 1024 KiB", Duration::from_secs(30)).await;
     let failure = stage("flood").run_with("flood", json!({"attachment": true}), Answer::Yes).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Limit, "{failure}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn prints_and_reports_are_swallowed_beyond_their_budget() {
     let stage = stage("chatter");
     assert_eq!(stage.run("chatter", Answer::Yes).await.unwrap().text, "said");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn metadata_that_is_no_object_breaks_the_contract() {
     fails("liar", FailureKind::Trap, "metadata is not a JSON object", Duration::from_secs(20)).await;
 }
@@ -111,13 +111,13 @@ async fn a_cancelled_call_ends_at_once() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn the_time_of_a_question_does_not_count() {
     let out = stage("patient").run("patient", Answer::YesAfter(Duration::from_millis(900))).await.unwrap();
     assert_eq!(out.text, "permitted");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_call_that_fails_after_a_refusal_fails_for_that_reason() {
     let stage = stage("writer");
     let failure = stage.run_with("writer", json!({"file": "a.txt"}), Answer::No).await.unwrap_err();
@@ -132,14 +132,14 @@ async fn stage_patient_denied() -> model::tool::ToolFailure {
     stage("patient").run("patient", Answer::No).await.unwrap_err()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_permitted_write_is_written() {
     let stage = stage("writer");
     stage.run_with("writer", json!({"file": "a.txt"}), Answer::Yes).await.unwrap();
     assert_eq!(std::fs::read_to_string(stage.workspace.path().join("a.txt")).unwrap(), "written");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn without_a_grant_nothing_lies_outside() {
     let stage = stage("outsider");
     std::fs::write(stage.workspace.path().join("file"), "x").unwrap();
@@ -147,7 +147,7 @@ async fn without_a_grant_nothing_lies_outside() {
     assert_eq!(out.text, "env 0 args 0 tcp false dns false file false secret false");
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_program_runs_in_the_workspace() {
     let stage = stage("runner");
     std::fs::write(stage.workspace.path().join("here"), "x").unwrap();
@@ -158,7 +158,7 @@ async fn a_program_runs_in_the_workspace() {
 }
 
 /// Many calls at once of one component: each its own instance, and more than there are places waits.
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn many_calls_at_once() {
     let stage = Arc::new(stage("echo"));
     let calls = (0..300).map(|n| {
@@ -169,4 +169,25 @@ async fn many_calls_at_once() {
         let (n, out) = ended.unwrap();
         assert_eq!(out.unwrap().text, format!(r#"{{"n":{n}}}"#));
     }
+}
+
+/// On one thread, as the product runs its loop: sockets and timers get their turn while a guest computes there.
+#[tokio::test]
+async fn timers_go_on_beside_a_guest_that_computes() {
+    let stage = stage("spin");
+    let (tools, progress) = (stage.tools(Answer::Yes), Arc::clone(&stage.progress) as Arc<dyn ProgressSink>);
+    let running = tools.call(stage.call("spin", json!({})), progress, CancellationToken::new());
+    tokio::pin!(running);
+    let (mut clock, mut ticks) = (tokio::time::interval(Duration::from_millis(20)), 0);
+    clock.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let failure = loop {
+        tokio::select! {
+            biased;
+            _ = clock.tick() => ticks += 1,
+            ended = &mut running => break ended.unwrap_err(),
+        }
+    };
+    assert_eq!(failure.kind, FailureKind::TimedOut);
+    // It computes for 300 ms; a clock that is looked at once in sixty turns of 10 ms ticks once.
+    assert!(ticks > 2, "{ticks} ticks");
 }
