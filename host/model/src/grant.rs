@@ -4,6 +4,7 @@
 mod difference;
 mod http;
 mod limits;
+pub mod place;
 mod words;
 
 pub use difference::Upgrade;
@@ -29,9 +30,10 @@ pub enum Mode {
 #[serde(deny_unknown_fields, default)]
 pub struct Grant {
     /// What inside the folders of `fs` stays out of reach; written as they are.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(skip_serializing_if = "BTreeSet::is_empty", deserialize_with = "place::names")]
     pub except: BTreeSet<String>,
-    /// Folder → mode; relative to the workspace (`.` = all of it), or absolute.
+    /// Folder with all below it, or file → mode; relative to the workspace (`.` = all of it), or absolute. In the spelling of [`place`].
+    #[serde(deserialize_with = "place::modes")]
     pub fs: BTreeMap<String, Mode>,
     pub http: Requests,
     pub process: Programs,

@@ -23,6 +23,7 @@ pub struct Manifest {
     pub licence: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub homepage: Option<String>,
+    #[serde(deserialize_with = "model::grant::place::modes")]
     pub fs: BTreeMap<String, Mode>,
     pub http: Requests,
     pub process: Programs,

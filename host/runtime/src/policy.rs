@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 /// Bytes of a file.
 pub const SIZE_MAX: usize = 256 << 10;
@@ -373,10 +373,7 @@ fn folder(uri: &str) -> Result<String, PolicyError> {
     if Path::new(whole).components().any(|c| c == Component::ParentDir) {
         return Err(wrong(uri, "it leaves its folder with `..`"));
     }
-    // `./docs` and `docs` are one folder, and are compared by their text.
-    let plain: PathBuf = Path::new(whole).components().filter(|c| *c != Component::CurDir).collect();
-    let plain = plain.to_string_lossy();
-    Ok(if plain.is_empty() { ".".into() } else { plain.into_owned() })
+    Ok(model::grant::place::spelt(whole))
 }
 
 /// Lexical: both are names of a policy, neither is opened here.

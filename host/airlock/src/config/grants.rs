@@ -3,6 +3,7 @@
 use super::error::ConfigError;
 use super::file::{duration, json};
 use super::read::{Node, Source, Table, parse};
+use model::grant::place::spelt;
 use model::grant::{AllowList, Grant, LimitsAsked, Mode, Programs, Requests, is_name};
 use runtime::Manifest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +70,7 @@ fn folders(node: &Node<'_>) -> Result<BTreeMap<String, Mode>, ConfigError> {
         true => Err(n.bad(format!("the folder `{path}` leaves the workspace"), "Name a folder without `..` in it.")),
         false => {
             let unknown = || n.bad("this is no way to use a folder", "Write \"ro\" or \"rw\".");
-            Ok((path.to_owned(), mode(&n.text()?).ok_or_else(unknown)?))
+            Ok((spelt(path), mode(&n.text()?).ok_or_else(unknown)?))
         }
     };
     node.table()?.entries().map(folder).collect()
@@ -172,7 +173,7 @@ pub fn from_flag(text: &str) -> Option<Grant> {
             let (path, mode) =
                 what.rsplit_once('=').map_or(Some((what, Mode::ReadOnly)), |(p, m)| Some((p, mode(m)?)))?;
             let fits = !path.is_empty() && !runtime::leaves_workspace(path);
-            grant.fs.extend(fits.then(|| (path.to_owned(), mode)));
+            grant.fs.extend(fits.then(|| (spelt(path), mode)));
             fits.then_some(grant)
         }
         "net" => Some(Grant { http: Requests::to([what]).ok()?, ..grant }),
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_grant_file() {
-        let text = "description = \"d\"\nversion = \"1.0\"\n[fs]\n\"docs\" = \"ro\"\n\".\" = \"rw\"\n[process]\nprograms = [\"git\"]\n\
+        let text = "description = \"d\"\nversion = \"1.0\"\n[fs]\n\"./docs/\" = \"ro\"\n\".\" = \"rw\"\n[process]\nprograms = [\"git\"]\n\
                     [http]\nhosts = [\"api.example.com\"]\n\
                     [env]\nallow = [\"LANG\"]\n[secrets]\nallow = [\"github\"]\n\
                     [limits]\nmemory = \"64MiB\"\ncpu = \"3s\"\nwall = \"5s\"\noutput = \"1MiB\"\n\
@@ -228,6 +229,8 @@ mod tests {
     fn a_right_in_a_flag() {
         for (text, want) in [
             ("fs:docs=ro", json!({ "fs": { "docs": "ro" } })),
+            ("fs:./docs/=ro", json!({ "fs": { "docs": "ro" } })),
+            ("fs:notes.md=rw", json!({ "fs": { "notes.md": "rw" } })),
             ("fs:docs", json!({ "fs": { "docs": "ro" } })),
             ("fs:.=rw", json!({ "fs": { ".": "rw" } })),
             ("net:api.example.com", json!({ "http": { "hosts": ["https://api.example.com"] } })),

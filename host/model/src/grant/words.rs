@@ -131,7 +131,17 @@ fn folder(path: &str, mode: Mode) -> String {
         absolute if absolute.starts_with('/') => format!("under {absolute}"),
         inside => format!("under ./{inside}"),
     };
-    format!("may {verb} files {place}")
+    if is_like_a_file(path) { format!("may {verb} {}", dotted(path)) } else { format!("may {verb} files {place}") }
+}
+
+/// By its name: the words fit a folder of such a name as well.
+fn is_like_a_file(path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    name.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && !ending.is_empty() && ending != ".")
+}
+
+fn dotted(path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("./{path}") }
 }
 
 pub(super) fn bytes(n: u64) -> String {
@@ -167,6 +177,8 @@ mod tests {
         for (grant, want) in [
             (json!({}), "may touch nothing: no files, no network, no programs; 64 MiB, 10 s"),
             (json!({ "fs": { "docs": "ro" } }), "may read files under ./docs; 64 MiB, 10 s"),
+            (json!({ "fs": { "docs/notes.md": "rw" } }), "may read and change ./docs/notes.md; 64 MiB, 10 s"),
+            (json!({ "fs": { ".config": "ro" } }), "may read files under ./.config; 64 MiB, 10 s"),
             (
                 json!({ "fs": { ".": "rw", "/srv/x": "ro" }, "limits": { "cpu_ms": 1500, "memory": 1024 } }),
                 "may read and change files in the workspace; may read files under /srv/x; 1 KiB, 1.5 s",
