@@ -63,6 +63,12 @@ impl Live {
         }
     }
 
+    /// As a power cut: nothing is told, nothing is closed.
+    pub(crate) fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// The last line and the exit code.
     pub(crate) fn end(mut self) -> (Value, Option<i32>) {
         let _ = self.until("result");

@@ -3,6 +3,7 @@
 mod adapters;
 mod answers;
 mod attempts;
+mod background;
 mod bad_input;
 mod canary;
 mod cases_a;
@@ -15,6 +16,7 @@ mod cassettes;
 mod catalogue;
 mod cli;
 mod crash;
+mod escalation;
 mod fallback;
 mod family;
 mod inputs;

@@ -1,6 +1,7 @@
 //! Tools that the host is itself: what they touch (sessions, the person, the loop) no component may. To the model, the hooks and the
 //! gate they are tools like any other, each under its own name.
 
+pub(crate) mod background;
 mod question;
 
 pub(crate) use question::AskPerson;

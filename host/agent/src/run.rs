@@ -5,6 +5,7 @@ mod family;
 mod job;
 mod letters;
 mod opening;
+mod programs;
 mod relay;
 mod rewind;
 
@@ -108,6 +109,7 @@ pub(crate) async fn run_as(
     let mut run = Run::open(job, ports, places, cancel, kin, Purpose::Work).await?;
     let ending = run.drive().await;
     run.nursery.close().await;
+    run.end_programs().await;
     ports.gate.dismiss(&id);
     let ending = ending?;
     run.tidy_up(&ending).await?;

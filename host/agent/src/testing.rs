@@ -2,6 +2,7 @@
 //! memory. Time is virtual.
 
 pub(crate) mod history;
+pub(crate) mod programs;
 pub(crate) mod provider;
 pub(crate) mod stage;
 pub(crate) mod store;

@@ -1,5 +1,6 @@
 //! The tools that this run's model may see: filtered, sorted, their declarations written once and their schemas compiled once.
 
+use crate::builtin::background::{COMPANIONS, STARTER};
 use jsonschema::Validator;
 use model::fault::FailureKind;
 use model::hook::{Hooks, TurnContext};
@@ -81,6 +82,9 @@ impl Toolset {
     pub(crate) fn new(specs: Vec<Arc<ToolSpec>>, profile: &Profile, policy: &Policy, model: &str) -> Self {
         let mut specs: Vec<_> = specs.into_iter().filter(|s| is_shown(s, profile, policy)).collect();
         choose_editing(&mut specs, model);
+        if !specs.iter().any(|s| s.name == STARTER) {
+            specs.retain(|s| !COMPANIONS.contains(&s.name.as_str()));
+        }
         specs.sort_by(|a, b| a.name.cmp(&b.name));
         specs.dedup_by(|a, b| a.name == b.name);
         let decls = specs.iter().map(|s| declare(s)).collect();
@@ -152,7 +156,9 @@ impl Toolset {
 }
 
 fn is_shown(spec: &ToolSpec, profile: &Profile, policy: &Policy) -> bool {
-    let named = profile.tools.as_ref().is_none_or(|names| names.iter().any(|n| wildcard::matches(n, &spec.name)));
+    // Whoever has the one has the others.
+    let name = if COMPANIONS.contains(&spec.name.as_str()) { STARTER } else { &spec.name };
+    let named = profile.tools.as_ref().is_none_or(|names| names.iter().any(|n| wildcard::matches(n, name)));
     named && !spec.permissions().into_iter().any(|p| policy.denies_all(p))
 }
 
@@ -215,6 +221,22 @@ mod tests {
         check(None, &[("bash", "*")], &["read", "write"]);
         check(None, &[("bash", "rm *")], &["bash", "read", "write"]);
         check(None, &[("edit", "*")], &["bash", "read"]);
+    }
+
+    #[test]
+    fn programs_in_the_background_are_looked_after_where_they_can_be_begun() {
+        let names = |tools: Option<&[&str]>, deny: &[&str]| {
+            let all = ["bash", "bash_output", "bash_stop", "read"].map(|n| Arc::new(spec(n, false)));
+            let tools = tools.map(|t| t.iter().map(|n| (*n).to_owned()).collect());
+            let rules = deny.iter().map(|p| Rule::new(*p, "*", Action::Deny)).collect();
+            let policy = Policy { layers: vec![Layer { origin: "test".into(), reach: Reach::Full, rules }] };
+            Toolset::new(all.to_vec(), &Profile { tools, ..profile() }, &policy, "m").names()
+        };
+        let all = ["bash", "bash_output", "bash_stop", "read"];
+        assert_eq!(names(None, &[]), all);
+        assert_eq!(names(Some(&["bash"]), &[]), all[..3]);
+        assert_eq!(names(Some(&["read"]), &[]), ["read"]);
+        assert_eq!(names(None, &["bash"]), ["read"]);
     }
 
     #[test]

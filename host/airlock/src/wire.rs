@@ -204,6 +204,7 @@ pub async fn ports(
         gate: gate.clone(),
         sink,
         clock: Arc::new(SystemClock),
+        background: Some(rooms.runtime.background()),
         rewinder: Some(Arc::new(rewinder(rooms.ledger.clone()))),
     })
 }

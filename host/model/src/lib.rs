@@ -1,9 +1,11 @@
 //! What every room of the host agrees on: data, pure decisions and the ports. No I/O happens here.
 //!
 //! The ports ([`provider::Provider`], [`tool::Tools`], [`hook::Hooks`], [`store::Store`], [`permission::Gate`],
-//! [`journal::Journal`], [`undo::UndoLedger`], [`undo::Disk`]) are implemented by rooms that do not know each other; only the binary's wiring knows them all.
+//! [`journal::Journal`], [`background::Background`], [`undo::UndoLedger`], [`undo::Disk`]) are implemented by rooms that do not know each other; only the binary's wiring knows them all.
 
 pub mod address;
+pub mod background;
+pub mod beyond;
 pub mod budget;
 pub mod egress;
 pub mod environment;

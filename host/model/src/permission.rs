@@ -6,6 +6,7 @@
 //! (an untrusted workspace) can make the answer stricter, never looser. Remembered approvals turn an *ask* into an *allow* and
 //! nothing else: a deny is final.
 
+use crate::beyond::Beyond;
 use crate::fault::FailureKind;
 use crate::flow::{FlowRule, Labels};
 use crate::hook::HookDenial;
@@ -22,10 +23,13 @@ use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 /// Permissions that the host itself asks for; every tool's own name is one besides. A rule for any other name would never match.
-pub const OF_THE_HOST: [&str; 16] = [
+pub const OF_THE_HOST: [&str; 19] = [
     "read",
     "edit",
     "bash",
+    "bash_output",
+    "bash_stop",
+    "escalate",
     "net",
     "list",
     "external_directory",
@@ -46,6 +50,10 @@ pub const TAIL: &str = "tail";
 
 /// What requests of components are asked under.
 pub const NET: &str = "net";
+
+/// What a line is asked for under that is to be let do more than the sandbox lets it. Only a rule that names it answers, no
+/// approval does, and none is kept.
+pub const ESCALATE: &str = "escalate";
 
 /// Ordered from the loosest to the strictest, so that `max` is "the strictest of".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -187,6 +195,8 @@ pub enum Act {
     Shell { line: String, cwd: PathBuf },
     /// A program and its arguments, without a shell.
     Exec { argv: Vec<String>, cwd: PathBuf },
+    /// A program that is to be let do more than the sandbox lets it. Permitted apart from the line itself.
+    Escalate { line: String, beyond: Beyond },
     /// A request over HTTP. The URL is a [`Target`] in its one spelling; `https://host/*` is everything on that host.
     Request { method: String, url: String },
     /// What a component asks for in words of its own.
@@ -204,6 +214,7 @@ impl Act {
             Self::Write { path } => format!("change {}", path.display()),
             Self::Shell { line, .. } => format!("run `{line}`"),
             Self::Exec { argv, .. } => format!("run {argv:?}"),
+            Self::Escalate { line, beyond } => format!("run `{line}` {}", beyond.words().join("; ")),
             Self::Request { method, url } if method == "GET" => format!("fetch {url}"),
             Self::Request { method, url } => format!("send {method} to {url}"),
             Self::Other { permission, patterns, .. } => format!("use {permission} for {}", patterns.join(", ")),

@@ -29,6 +29,7 @@ mod linker;
 mod loader;
 mod machine;
 mod manifest;
+mod mounts;
 mod nobody;
 mod once;
 mod open;

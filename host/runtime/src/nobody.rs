@@ -33,6 +33,7 @@ pub fn setup(component: Arc<str>, bounds: Bounds) -> Setup {
         env: Vec::new(),
         digest: String::new(),
         means: Arc::default(),
+        yard: Arc::default(),
         sandbox: Arc::new(Sandbox { writable: Vec::new(), ..Sandbox::new(Path::new("/"), Path::new("/")) }),
     }
 }

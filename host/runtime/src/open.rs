@@ -4,6 +4,7 @@ use crate::brought::Brought;
 use crate::caps::Private;
 use crate::caps::http::Means;
 use crate::caps::process::Sandbox;
+use crate::caps::process::yard::Yard;
 use crate::caps::scan::{Scanner, Watch};
 use crate::compile::Compiler;
 use crate::conversation::Shelf;
@@ -18,6 +19,7 @@ use crate::registry::{HookPoint, Plugin, PluginInfo, ProviderInfo};
 use crate::share::{Crowd, Place, Pool, Share, Tenant};
 use crate::source::{Bytes, Source};
 use crate::tools::ToolSet;
+use model::background::Background;
 use model::environment::Environment;
 use model::hook::{Hooks, NoHooks};
 use model::journal::Journal;
@@ -91,6 +93,7 @@ pub struct Runtime {
     require_sandbox: bool,
     private: Arc<Private>,
     scanner: Arc<Scanner>,
+    yard: Arc<Yard>,
     network: Arc<Means>,
     brought: Brought,
 }
@@ -125,6 +128,7 @@ impl Runtime {
             require_sandbox,
             private: Arc::new(Private { folders, readable }),
             scanner: Arc::default(),
+            yard: Arc::default(),
             network: Arc::new(options.network),
             brought: options.brought,
         }))
@@ -257,6 +261,16 @@ impl Runtime {
 
     pub(crate) fn loader(&self) -> &Loader {
         &self.loader
+    }
+
+    /// Programs that outlive the calls which started them.
+    #[must_use]
+    pub fn background(&self) -> Arc<dyn Background> {
+        self.yard()
+    }
+
+    pub(crate) fn yard(&self) -> Arc<Yard> {
+        Arc::clone(&self.yard)
     }
 
     pub(crate) fn means(&self) -> Arc<Means> {

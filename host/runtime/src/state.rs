@@ -4,10 +4,12 @@ use crate::bounds::{Bounds, Cap};
 use crate::caps::Funnel;
 use crate::caps::fs::{self, HasFs};
 use crate::caps::http::{Means, Network};
-use crate::caps::process::Sandbox;
+use crate::caps::process::yard::Yard;
+use crate::caps::process::{Held, Sandbox};
 use crate::guest_log::GuestLog;
 use crate::hostcalls::HostCalls;
 use crate::leave::Lease;
+use crate::mounts::mounts;
 use crate::progress::Reporter;
 use crate::share::Pool;
 use model::environment::Environment;
@@ -43,6 +45,11 @@ pub struct CallState {
     pub env: Vec<(String, String)>,
     /// Programs that run.
     pub children: usize,
+    /// How each that was started is held.
+    pub held: Vec<Held>,
+    /// Where programs are left that outlive the call, and whether one was.
+    pub yard: Arc<Yard>,
+    pub has_left: bool,
     wasi: WasiCtx,
     http: WasiHttpCtx,
     pub network: Network,
@@ -67,6 +74,7 @@ pub struct Setup {
     /// Of the component, hex.
     pub digest: String,
     pub means: Arc<Means>,
+    pub yard: Arc<Yard>,
 }
 
 impl CallState {
@@ -85,6 +93,9 @@ impl CallState {
             sandbox: setup.sandbox,
             env: setup.env,
             children: 0,
+            held: Vec::new(),
+            yard: setup.yard,
+            has_left: false,
             funnel: setup.funnel,
             progress: Reporter::new(setup.progress, setup.bounds.progress),
             log,
@@ -120,33 +131,14 @@ fn context(grant: &Grant, environment: &Environment, workspace: &Path, log: &Gue
             builder.env(name, value);
         }
     }
-    for (folder, mode) in &grant.fs {
-        mount(&mut builder, folder, *mode, workspace);
+    for ((real, name), mode) in mounts(grant, workspace) {
+        let perms = match mode {
+            Mode::ReadOnly => FsPerms::ReadOnly,
+            Mode::ReadWrite => FsPerms::ReadWrite,
+        };
+        add(&mut builder, &real, &name, perms);
     }
     builder.build()
-}
-
-/// Mounts a folder under its real path, and a folder of the workspace under its relative path too. A folder that is not there,
-/// or that a link takes out of the workspace, is not mounted.
-fn mount(builder: &mut WasiCtxBuilder, folder: &str, mode: Mode, workspace: &Path) {
-    let perms = match mode {
-        Mode::ReadOnly => FsPerms::ReadOnly,
-        Mode::ReadWrite => FsPerms::ReadWrite,
-    };
-    let Ok(real) = workspace.join(folder).canonicalize() else { return };
-    let inside = Path::new(folder).is_relative();
-    if inside && !real.starts_with(workspace) {
-        return;
-    }
-    let mut names = vec![real.to_string_lossy().into_owned()];
-    if inside {
-        names.push(folder.to_owned());
-    } else if workspace.starts_with(&real) {
-        add(builder, workspace, ".", perms);
-    }
-    for name in names {
-        add(builder, &real, &name, perms);
-    }
 }
 
 fn add(builder: &mut WasiCtxBuilder, real: &Path, name: &str, perms: FsPerms) {

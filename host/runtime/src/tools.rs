@@ -3,9 +3,11 @@
 use crate::bounds::Bounds;
 use crate::callable::{Answer, Callable};
 use crate::caps::Funnel;
+use crate::caps::process::{Held, Sandbox};
 use crate::fault::Fault;
 use crate::instance::Call;
 use crate::leave::Lease;
+use crate::mounts::Reach;
 use crate::open::Runtime;
 use crate::registry::Plugin;
 use crate::state::{CallState, Setup};
@@ -17,8 +19,8 @@ use model::grant::Grant;
 use model::journal::Journal;
 use model::permission::{Actor, Gate};
 use model::tool::{ProgressSink, ToolCall, ToolFailure, ToolOutput, ToolSpec, Tools};
-use serde_json::Value;
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +32,8 @@ const EXPLANATION: usize = 2 << 10;
 const SCAN: &str = "scan";
 /// Key of what was cut of a call's log and progress.
 const CUT: &str = "cut";
+/// Key of what held a call's programs, and what was opened for them.
+const SANDBOX: &str = "sandbox";
 
 pub struct ToolSet {
     runtime: Arc<Runtime>,
@@ -127,7 +131,8 @@ impl Job {
         call.store.data_mut().files.settle(outcome.is_ok()).await;
         call.store.data().network.settle().await;
         let scan = look_after(call.store.data_mut(), &funnel).await;
-        let outcome = outcome.map(|output| with_scan(output, scan));
+        let held = walls(&call.store.data().held);
+        let outcome = outcome.map(|output| with(with(output, SCAN, scan), SANDBOX, held));
         outcome.map_err(|failure| because(failure, &funnel))
     }
 
@@ -194,7 +199,15 @@ impl Job {
         };
         let (gate, journal) = (Arc::clone(&self.gate), Arc::clone(&self.journal));
         let funnel = Funnel::new(actor, call.grant.clone(), gate, journal, self.cancel.clone());
-        funnel.hiding(self.runtime.private()).except(except(grant, &call.workspace)).under(lease)
+        let reach = Reach::of(grant, &call.workspace);
+        let except = except(grant, &call.workspace);
+        funnel.hiding(self.runtime.private()).except(except).reaching(reach).under(lease)
+    }
+
+    fn walls(&self, grant: &Grant) -> Sandbox {
+        let mut sandbox = self.runtime.sandbox(&self.call.worktree);
+        sandbox.except = except(grant, &self.call.workspace);
+        sandbox
     }
 
     fn setup(&self, grant: Arc<Grant>, lease: Option<Lease>, funnel: Arc<Funnel>) -> Setup {
@@ -204,13 +217,14 @@ impl Job {
             progress: Arc::clone(&self.progress),
             workspace: self.call.workspace.clone(),
             bounds: Bounds::TOOL.with(&grant.limits),
+            sandbox: Arc::new(self.walls(&grant)),
             grant,
             pool: Some(self.runtime.pool()),
             lease,
-            sandbox: Arc::new(self.runtime.sandbox(&self.call.worktree)),
             env: self.call.env.clone(),
             digest: self.plugin.digest.hex(),
             means: self.runtime.means(),
+            yard: self.runtime.yard(),
         }
     }
 }
@@ -251,14 +265,33 @@ fn except(grant: &Grant, workspace: &Path) -> Vec<PathBuf> {
 /// Ends the call's programs and journals what they changed.
 async fn look_after(state: &mut CallState, funnel: &Funnel) -> Option<Value> {
     let watch = state.sandbox.watch.clone()?;
+    if state.has_left {
+        return watch.gives_up();
+    }
+    if state.yard.is_busy() {
+        watch.leaves_out(vec!["which changes are those of a program in the background".into()]);
+    }
     // Whatever the guest still holds goes, and a program that goes is dead.
     state.table = ResourceTable::new();
     watch.after(funnel, state.files.own()).await
 }
 
-fn with_scan(mut output: ToolOutput, scan: Option<Value>) -> ToolOutput {
-    output.metadata.extend(scan.map(|scan| (SCAN.to_owned(), scan)));
+/// The host's own word on a call: no component writes it.
+fn with(mut output: ToolOutput, key: &str, value: Option<Value>) -> ToolOutput {
+    output.metadata.remove(key);
+    output.metadata.extend(value.map(|value| (key.to_owned(), value)));
     output
+}
+
+/// The weakest of the walls that held a call's programs, and all that was opened; `None` where none ran.
+fn walls(held: &[Held]) -> Option<Value> {
+    let level = held.iter().map(|h| h.level).min()?;
+    let opened: BTreeSet<String> = held.iter().flat_map(|h| h.beyond.names()).collect();
+    let mut told = json!({ "level": level.name() });
+    if !opened.is_empty() {
+        told["opened"] = json!(opened);
+    }
+    Some(told)
 }
 
 /// A call that fails after an act was refused fails for that reason; the guest only saw an error code.

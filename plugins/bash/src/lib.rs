@@ -2,7 +2,7 @@
 
 mod output;
 
-use airlock::host::{Child, Command, Event, Exit, SpawnError};
+use airlock::host::{Beyond, Child, Command, Event, Exit, SpawnError};
 use airlock::{CallContext, ScopeKind, Tool, ToolFailure, ToolOutput, ToolSpec};
 use output::Tail;
 use serde::Deserialize;
@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
+/// An hour, for a line in the background.
+const DEFAULT_BACKGROUND_MS: u64 = 3_600_000;
 /// A day: what the manifest asks for.
 const MAX_TIMEOUT_MS: u64 = 86_400_000;
 /// The person sees what is printed this often at most.
@@ -27,6 +29,24 @@ pub struct Input {
     #[serde(default, deserialize_with = "airlock::whole")]
     pub timeout: Option<u64>,
     pub workdir: Option<String>,
+    #[serde(default)]
+    pub background: bool,
+    pub escalate: Option<Escalate>,
+}
+
+/// What a line is to be let do beyond the sandbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Escalate {
+    pub network: bool,
+    pub write: Vec<String>,
+    pub no_sandbox: bool,
+}
+
+impl Escalate {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Tool for Bash {
@@ -37,14 +57,26 @@ impl Tool for Bash {
             "type": "object",
             "properties": {
                 "command": { "type": "string", "description": "The shell line" },
-                "timeout": { "type": "integer", "minimum": 1, "description": "Milliseconds after which it is ended; 120000 if absent" },
+                "timeout": { "type": "integer", "minimum": 1, "description": "Milliseconds after which it is ended; 120000 if absent, in the background an hour" },
                 "workdir": { "type": "string", "description": "Folder to run it in; the workspace if absent" },
+                "background": { "type": "boolean", "description": "Come back at once with an id for bash_output and bash_stop, and leave it running: for servers and watchers. It ends with your final answer" },
+                "escalate": {
+                    "type": "object",
+                    "description": "Only where the sandbox has refused what this line needs: the person is asked for it each time",
+                    "properties": {
+                        "network": { "type": "boolean", "description": "Reach the network" },
+                        "write": { "type": "array", "items": { "type": "string" }, "description": "Folders or files outside the workspace to change" },
+                        "no_sandbox": { "type": "boolean", "description": "Run without the sandbox: the last resort" },
+                    },
+                    "additionalProperties": false,
+                },
             },
             "required": ["command"],
         });
         let description = "Runs a shell line and returns what it prints (stdout and stderr together) and its exit code if that is not 0. \
             Each call is a fresh shell in the workspace: cd and variables do not last to the next call; use workdir, or join commands with &&. \
-            There is no standard input, and what runs in the background is ended when the line ends. \
+            There is no standard input, and what a line starts with & is ended when the line ends. \
+            Lines run in a sandbox: no network, and only the workspace can be changed. \
             Of long output the last 2000 lines or 50 KiB are returned. \
             For files use read, write, edit, glob and grep.";
         ToolSpec::new("bash", description, schema).destructive().open_world().scope("command", ScopeKind::Command)
@@ -52,8 +84,14 @@ impl Tool for Bash {
 
     fn call(_: &CallContext, input: Input) -> Result<ToolOutput, ToolFailure> {
         let title: String = input.command.lines().next().unwrap_or_default().chars().take(MAX_TITLE).collect();
-        let timeout_ms = input.timeout.unwrap_or(DEFAULT_TIMEOUT_MS).clamp(1, MAX_TIMEOUT_MS);
-        let mut child = host::spawn(command(input, timeout_ms)).map_err(not_started)?;
+        let default = if input.background { DEFAULT_BACKGROUND_MS } else { DEFAULT_TIMEOUT_MS };
+        let timeout_ms = input.timeout.unwrap_or(default).clamp(1, MAX_TIMEOUT_MS);
+        let (background, escalate) = (input.background, input.escalate.clone().unwrap_or_default());
+        let is_held = escalate.is_nothing();
+        let mut child = start(command(input, timeout_ms), escalate).map_err(not_started)?;
+        if background {
+            return child.leave().map(|id| left(&id, timeout_ms).titled(title)).map_err(ToolFailure::Failed);
+        }
         // The first output is told at once: a line that is interrupted soon after has shown what it printed.
         let mut last: Option<Instant> = None;
         let (tail, exit) = run(&mut child, |tail| {
@@ -62,8 +100,48 @@ impl Tool for Bash {
                 host::progress(None, Some(&json!({ "output": tail.recent() })));
             }
         });
-        Ok(report(&tail, exit, timeout_ms, child.kept()).titled(title))
+        let output = report(&tail, exit, timeout_ms, child.kept());
+        Ok(if is_held { hinted(output, exit) } else { output }.titled(title))
     }
+}
+
+fn start(command: Command, escalate: Escalate) -> Result<host::Running, SpawnError> {
+    if escalate.is_nothing() {
+        return host::spawn(command);
+    }
+    let Escalate { network, write, no_sandbox } = escalate;
+    host::spawn_beyond(command, Beyond { network, writable: write, unconfined: no_sandbox })
+}
+
+/// What is said of a line that runs on.
+fn left(id: &str, timeout_ms: u64) -> ToolOutput {
+    let text = format!(
+        "It runs in the background as {id}. bash_output shows what it prints, bash_stop ends it; you are told when it has ended. It \
+         ends with your final answer, or after {timeout_ms} ms. Undo does not take back what it changes."
+    );
+    ToolOutput::text(text).with("background", id)
+}
+
+/// How programs say that the sandbox has refused them something.
+const REFUSALS: [&str; 8] = [
+    "Network is unreachable",
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "Read-only file system",
+    "Operation not permitted",
+    "Permission denied",
+    "Address family not supported",
+];
+
+/// A line that failed as one does that the sandbox stops: the way on is named.
+fn hinted(mut output: ToolOutput, exit: Exit) -> ToolOutput {
+    let failed = matches!(exit, Exit::Code(code) if code != 0);
+    if failed && REFUSALS.iter().any(|refusal| output.text.contains(refusal)) {
+        output.text += "\n<shell_metadata>\nThe sandbox may be why. If the line needs what it refuses, run it again with escalate: the \
+                        person is asked.\n</shell_metadata>";
+    }
+    output
 }
 
 fn command(input: Input, timeout_ms: u64) -> Command {

@@ -100,6 +100,38 @@ fn memory_is_bounded() {
 
 #[test]
 fn a_line_that_does_not_start_is_a_failure() {
-    let failure = Bash::call(&CallContext::default(), Input { command: "true".into(), timeout: None, workdir: None });
+    let failure = Bash::call(&CallContext::default(), serde_json::from_value(json!({ "command": "true" })).unwrap());
     assert!(matches!(failure, Err(ToolFailure::Failed(_))));
+}
+
+#[test]
+fn a_line_that_runs_on_names_its_id() {
+    let output = left("bg-abcde", 3_600_000);
+    assert!(
+        output.text.contains("bg-abcde") && output.text.contains("3600000 ms") && output.text.contains("Undo does not")
+    );
+    assert_eq!(output.metadata["background"], "bg-abcde");
+}
+
+#[test]
+fn a_refusal_of_the_sandbox_names_the_way_on() {
+    for (printed, code, hints) in [
+        ("curl: (6) Could not resolve host: example.com", 6, true),
+        ("touch: cannot touch '/etc/x': Read-only file system", 1, true),
+        ("Permission denied", 0, false),
+        ("error: test failed", 101, false),
+    ] {
+        let output = outcome(&[printed.as_bytes()], Some(Exit::Code(code)), None);
+        assert_eq!(hinted(output, Exit::Code(code)).text.contains("escalate"), hints, "{printed} {code}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_beyond_the_sandbox_is_read() {
+    let read = |input: Value| serde_json::from_value::<Input>(input).unwrap().escalate.unwrap_or_default();
+    assert!(
+        read(json!({ "command": "x" })).is_nothing() && read(json!({ "command": "x", "escalate": {} })).is_nothing()
+    );
+    let all = read(json!({ "command": "x", "escalate": { "network": true, "write": ["/srv"], "no_sandbox": false } }));
+    assert_eq!(all, Escalate { network: true, write: vec!["/srv".into()], no_sandbox: false });
 }

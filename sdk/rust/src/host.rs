@@ -9,6 +9,7 @@
 //! | `host::ask(&Request) -> Result<(), Denial>` | a permission beyond the scopes |
 //! | `host::is_secret_set(&str) -> bool` | names only: values never cross |
 //! | `host::spawn(Command) -> Result<impl Child, SpawnError>` | a program in the OS sandbox |
+//! | `host::spawn_beyond(Command, Beyond) -> …` | the same, with more than the sandbox gives: the person is asked for just that |
 //!
 //! Outside a component there is no host: nothing is logged, every ask is [`Denial::Unanswered`], no secret is set, and every program
 //! fails to start.
@@ -79,6 +80,17 @@ impl Command {
     }
 }
 
+/// What one program is to be let do beyond the sandbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// Any host may be reached, this machine's own services too.
+    pub network: bool,
+    /// Files and folders that are there, absolute or relative to the workspace, which it may change.
+    pub writable: Vec<String>,
+    /// No sandbox at all.
+    pub unconfined: bool,
+}
+
 /// Where a piece of output came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
@@ -110,7 +122,7 @@ pub enum SpawnError {
     Failed(String),
 }
 
-/// A running program. It ends with the call at the latest.
+/// A running program. It ends with the call at the latest, unless it is left behind.
 pub trait Child {
     /// The next piece of output, or the end; nothing after the end.
     fn next(&mut self) -> Option<Event>;
@@ -118,6 +130,16 @@ pub trait Child {
     fn kill(&mut self);
     /// Path of the file that keeps the whole output, where there is one.
     fn kept(&self) -> Option<String>;
+    /// Leaves it running when the call ends; the session owns it then. The id that it is known by.
+    ///
+    /// # Errors
+    /// Why it was ended instead.
+    fn leave(self) -> Result<String, String>
+    where
+        Self: Sized,
+    {
+        Err("there is no host".into())
+    }
 }
 
 /// The module `host` of a plugin: calls over the boundary in a component, and what stands for them outside one.
@@ -128,11 +150,13 @@ macro_rules! __host_module {
         #[allow(dead_code, reason = "a plugin calls what it needs")]
         mod host {
             use $crate::__private::serde_json::Value;
-            use $crate::host::{Channel, Child, Command, Denial, Event, Exit, Level, Request, SpawnError, Target};
+            use $crate::host::{
+                Beyond, Channel, Child, Command, Denial, Event, Exit, Level, Request, SpawnError, Target,
+            };
 
             #[cfg(not(target_family = "wasm"))]
             mod inner {
-                use super::{Command, Denial, Event, Level, Request, SpawnError, Value};
+                use super::{Beyond, Command, Denial, Event, Level, Request, SpawnError, Value};
 
                 pub struct Running;
 
@@ -157,6 +181,9 @@ macro_rules! __host_module {
                 pub fn spawn(_: Command) -> Result<Running, SpawnError> {
                     Err(SpawnError::Failed("there is no host".into()))
                 }
+                pub fn spawn_beyond(_: Command, _: Beyond) -> Result<Running, SpawnError> {
+                    Err(SpawnError::Failed("there is no host".into()))
+                }
             }
 
             #[cfg(target_family = "wasm")]
@@ -164,7 +191,7 @@ macro_rules! __host_module {
                 use super::super::__airlock::airlock::plugin::{
                     ask as wit_ask, log as wit_log, process, progress as wit_progress, secrets,
                 };
-                use super::{Channel, Command, Denial, Event, Exit, Level, Request, SpawnError, Target, Value};
+                use super::{Beyond, Channel, Command, Denial, Event, Exit, Level, Request, SpawnError, Target, Value};
 
                 pub struct Running(process::Child);
 
@@ -177,6 +204,9 @@ macro_rules! __host_module {
                     }
                     fn kept(&self) -> Option<String> {
                         self.0.kept()
+                    }
+                    fn leave(self) -> Result<String, String> {
+                        process::leave(self.0)
                     }
                 }
 
@@ -214,7 +244,17 @@ macro_rules! __host_module {
                 }
 
                 pub fn spawn(command: Command) -> Result<Running, SpawnError> {
-                    let command = process::Command {
+                    process::spawn(&given(command)).map(Running).map_err(refused)
+                }
+
+                pub fn spawn_beyond(command: Command, beyond: Beyond) -> Result<Running, SpawnError> {
+                    let Beyond { network, writable, unconfined } = beyond;
+                    let beyond = process::Beyond { network, writable, unconfined };
+                    process::spawn_beyond(&given(command), &beyond).map(Running).map_err(refused)
+                }
+
+                fn given(command: Command) -> process::Command {
+                    process::Command {
                         run: match command.run {
                             Target::Argv(argv) => process::Target::Argv(argv),
                             Target::Shell(line) => process::Target::Shell(line),
@@ -224,12 +264,15 @@ macro_rules! __host_module {
                         stdin: command.stdin,
                         timeout_ms: command.timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
                         keep_over: command.keep_over,
-                    };
-                    process::spawn(&command).map(Running).map_err(|error| match error {
+                    }
+                }
+
+                fn refused(error: process::SpawnError) -> SpawnError {
+                    match error {
                         process::SpawnError::Denied(m) => SpawnError::Denied(m),
                         process::SpawnError::NotFound(m) => SpawnError::NotFound(m),
                         process::SpawnError::Failed(m) => SpawnError::Failed(m),
-                    })
+                    }
                 }
 
                 fn event(event: process::Event) -> Event {
@@ -252,7 +295,7 @@ macro_rules! __host_module {
             }
 
             #[allow(unused_imports, reason = "a plugin calls what it needs")]
-            pub use inner::{Running, ask, is_secret_set, log, progress, spawn};
+            pub use inner::{Running, ask, is_secret_set, log, progress, spawn, spawn_beyond};
         }
     };
 }

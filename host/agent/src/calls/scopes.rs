@@ -112,7 +112,7 @@ fn allow(grant: &mut CallGrant, act: &Act) {
             Some(host) => grant.hosts.extend(Target::parse(host)),
             None => grant.urls.extend(Target::parse(url)),
         },
-        Act::Call { .. } | Act::Exec { .. } | Act::Other { .. } => (),
+        Act::Call { .. } | Act::Exec { .. } | Act::Escalate { .. } | Act::Other { .. } => (),
     }
 }
 

@@ -33,8 +33,8 @@ impl Gatekeeper {
     pub(super) fn flows(&self, session: &SessionId, acts: &[Act], needs: &[Need]) -> Option<FlowRule> {
         let mut labels = self.labels_of(session);
         labels.join(&acts.iter().filter(|a| !matches!(a, Act::Request { .. })).filter_map(label_of).collect());
-        let of_need = |n: &Need| self.flow.judge(&labels, &n.permission).cloned();
-        needs.iter().filter_map(of_need).max_by_key(|rule| rule.action)
+        let of_sink = |sink: &str| self.flow.judge(&labels, sink).cloned();
+        needs.iter().flat_map(Need::sinks).filter_map(of_sink).max_by_key(|rule| rule.action)
     }
 }
 
@@ -70,7 +70,7 @@ fn label_of(act: &Act) -> Option<Label> {
         Act::Read { path } => is_secret(path).then_some(Label::Secret),
         Act::Shell { line, .. } => names_a_secret(line).then_some(Label::Secret),
         Act::Exec { argv, .. } => argv.iter().any(|word| is_secret(Path::new(word))).then_some(Label::Secret),
-        Act::Call { .. } | Act::Write { .. } | Act::Other { .. } => None,
+        Act::Call { .. } | Act::Write { .. } | Act::Escalate { .. } | Act::Other { .. } => None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! An act, put as permissions and patterns: the one place where this is done.
 
 use crate::shell::{self, normal};
-use model::permission::{Act, Action, Actor, DOOM_LOOP, Decision, NET, Policy, Rule};
+use model::beyond::Beyond;
+use model::permission::{Act, Action, Actor, DOOM_LOOP, Decision, ESCALATE, NET, Policy, Rule};
 use model::target::Target;
 use std::path::Path;
 
@@ -44,7 +45,7 @@ impl Need {
     /// What the rules say, then what was approved: that turns an *ask* into an *allow*, never a *deny*.
     pub fn judge(&self, policy: &Policy, approvals: &[Rule]) -> Decision {
         let decision = self.by_rules(policy);
-        if decision.action != Action::Ask {
+        if decision.action != Action::Ask || self.permission == ESCALATE {
             return decision;
         }
         let fits = |r: &&Rule| {
@@ -58,6 +59,12 @@ impl Need {
         }
     }
 
+    /// The permissions that a flow rule may speak of where it means this.
+    pub fn sinks(&self) -> impl Iterator<Item = &str> {
+        let sends = self.permission == ESCALATE && !self.pattern.starts_with("write ");
+        std::iter::once(self.permission.as_str()).chain(sends.then_some(NET))
+    }
+
     fn by_rules(&self, policy: &Policy) -> Decision {
         let mut decision = policy.decide(&self.permission, &self.pattern);
         for spelling in &self.spellings {
@@ -69,8 +76,9 @@ impl Need {
             }
         }
         let is_exact = decision.rule.as_ref().is_some_and(|r| r.pattern == self.pattern);
-        // Leave to do everything is not leave to do it for ever.
-        let is_named = decision.rule.as_ref().is_none_or(|r| self.permission != DOOM_LOOP || r.permission == DOOM_LOOP);
+        // Leave to do everything is not leave to do it for ever, nor to do it outside the walls.
+        let by_name = self.permission == DOOM_LOOP || self.permission == ESCALATE;
+        let is_named = decision.rule.as_ref().is_none_or(|r| !by_name || r.permission == self.permission);
         if decision.action == Action::Allow && (!is_named || (self.opaque && !is_exact)) {
             return Decision { action: Action::Ask, rule: None };
         }
@@ -90,9 +98,15 @@ pub(super) fn of(actor: &Actor, act: &Act, home: Option<&Path>) -> Vec<Need> {
         Act::Write { path } => file(actor, "edit", path),
         Act::Shell { line, cwd } => shell_line(actor, line, cwd, home),
         Act::Exec { argv, cwd } => shell_line(actor, &shell::quote(argv), cwd, home),
+        Act::Escalate { line, beyond } => escalation(line, beyond),
         Act::Request { url, .. } => vec![Need::new(NET, url.clone(), host_of(url))],
         Act::Other { permission, patterns, always } => other(permission, patterns, always),
     }
+}
+
+/// One need for each thing that is opened: a rule may allow one of them for some lines.
+fn escalation(line: &str, beyond: &Beyond) -> Vec<Need> {
+    beyond.names().iter().map(|opened| Need::new(ESCALATE, format!("{opened}: {}", line.trim()), None)).collect()
 }
 
 fn other(permission: &str, patterns: &[String], always: &[String]) -> Vec<Need> {

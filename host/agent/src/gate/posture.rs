@@ -22,6 +22,9 @@ pub fn default_rules() -> Layer {
         // Only the planner's own rules open it.
         rule("plan_exit", "*", Action::Deny),
         rule("checkpoint", "*", Action::Allow),
+        // What may be seen and ended was let begin.
+        rule("bash_output", "*", Action::Allow),
+        rule("bash_stop", "*", Action::Allow),
         // Only a rule of the person's own, or of an agent of theirs, opens it.
         rule("rewind", "*", Action::Deny),
         rule("tail", "*", Action::Deny),

@@ -1,4 +1,5 @@
 mod cases;
+mod escalation;
 mod flow;
 mod opinions;
 mod requests;

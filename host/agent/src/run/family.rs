@@ -27,6 +27,7 @@ impl Run<'_> {
             host.push(Arc::new(PlanExit(self.switch.clone())));
             host.extend(self.way_back());
         }
+        host.extend(self.keepers());
         if self.kin.may_beget() {
             let bare = Workbench::new(self.ports.tools.clone(), host.clone());
             let within = Nursery::within(&self.kin, &self.profile, self.shown(&bare).names());

@@ -7,6 +7,7 @@ use crate::nearby::Nearby;
 use crate::prefix::Instruction;
 use crate::retry::RetryPolicy;
 use crate::roster::Roster;
+use model::background::Background;
 use model::budget::{Limits, Offspring};
 use model::event::EventSink;
 use model::hook::Hooks;
@@ -42,6 +43,8 @@ pub struct Ports {
     pub gate: Arc<dyn Gate>,
     pub sink: Arc<dyn EventSink>,
     pub clock: Arc<dyn Clock>,
+    /// Looks after programs that outlive their calls; `None` = none may.
+    pub background: Option<Arc<dyn Background>>,
     /// Takes back what a model wants to be taken back; `None` = it cannot.
     pub rewinder: Option<Arc<Rewinder>>,
 }

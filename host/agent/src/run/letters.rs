@@ -22,7 +22,8 @@ pub(super) enum More {
 impl Run<'_> {
     /// Takes what is to steer the run. It lands with the next transaction.
     pub(super) async fn steered(&mut self) -> Result<bool, AgentError> {
-        self.take(Delivery::Steer).await
+        let told = self.tell_ended();
+        Ok(self.take(Delivery::Steer).await? || told)
     }
 
     /// The prompt is answered: looks for the next one, as long as one may come.
@@ -30,7 +31,7 @@ impl Run<'_> {
         loop {
             // Looked at first: a child's letter lies in the inbox before the child counts as ended.
             let is_busy = self.nursery.is_busy();
-            if self.take(Delivery::Steer).await? || self.take(Delivery::Queue).await? {
+            if self.steered().await? || self.take(Delivery::Queue).await? {
                 self.bus.flush().await?;
                 return Ok(More::Message);
             }

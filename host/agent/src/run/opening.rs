@@ -102,6 +102,7 @@ impl<'a> Run<'a> {
         self.bus.stage(&repairs);
         if !is_new {
             self.close_family().await?;
+            self.tell_lost();
             self.ports.inbox.put_back(&self.bus.session().id).await?;
         }
         Ok(())

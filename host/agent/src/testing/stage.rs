@@ -155,6 +155,7 @@ pub(crate) struct Stage {
     /// Who leads the run.
     pub leader: Profile,
     pub policy: Policy,
+    pub background: Option<Arc<dyn model::background::Background>>,
     pub cancel: CancellationToken,
     pub begun: Instant,
 }
@@ -186,6 +187,7 @@ pub(crate) fn stage(replies: Vec<Reply>) -> Stage {
         offspring: Offspring::default(),
         leader: profile(),
         policy: Policy::default(),
+        background: None,
         cancel: CancellationToken::new(),
         begun: Instant::now(),
     }
@@ -251,6 +253,7 @@ impl Stage {
             gate: Arc::new(self.gate),
             sink: self.sink.clone(),
             clock: Arc::new(VirtualClock(self.begun)),
+            background: self.background,
             rewinder: None,
         };
         let mut agent = self.leader;

@@ -27,7 +27,7 @@ fn scoped(name: &str, read_only: bool, argument: &str, kind: ScopeKind) -> ToolS
 }
 
 /// `read {path}`, `write {path}`, `bash {command}`. What a call does is in its arguments: `ms` to take, and one of `fail`,
-/// `panic`, `hang` (until cancelled), `size` of output, `words` of progress, `cut` (says that it cut its output).
+/// `panic`, `hang` (until cancelled), `size` of output, `leaves` (a program in the background), `words` of progress, `cut` (says that it cut its output).
 #[derive(Default)]
 pub(crate) struct Fakes {
     seen: Mutex<Vec<String>>,
@@ -94,6 +94,7 @@ impl Tools for Fakes {
             return Err(ToolFailure::new(FailureKind::Denied, why));
         }
         let text = number("size").map_or_else(|| format!("did {}", call.tool), |n| "x".repeat(n as usize));
-        Ok(ToolOutput { text, ..ToolOutput::default() })
+        let left = call.input.get("leaves").map(|id| ("background".to_owned(), id.clone()));
+        Ok(ToolOutput { text, metadata: left.into_iter().collect(), ..ToolOutput::default() })
     }
 }

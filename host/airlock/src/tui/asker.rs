@@ -7,7 +7,7 @@ use super::input::Input;
 use super::inquiry;
 use crate::cli::{Yes, say_styled};
 use async_trait::async_trait;
-use model::permission::{Ask, Asker, Reply};
+use model::permission::{Ask, Asker, ESCALATE, Reply};
 use model::question::{Answers, Inquiry};
 use serde_json::Value;
 use std::io::{IsTerminal, Write as _};
@@ -114,9 +114,19 @@ fn question(ask: &Ask, directory: &Path) -> String {
     // Whose act it is, where it is not the run's own.
     let child =
         ask.metadata.get("agent").and_then(Value::as_str).map(|a| format!("{}: ", clean(a))).unwrap_or_default();
-    let title = format!("{bold}{child}{} asks for {}{bold:#}", clean(&ask.tool.name), clean(&ask.permission));
+    let opens: Vec<&str> =
+        ask.metadata.get("opens").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let title = if ask.permission == ESCALATE {
+        format!("{bold}{child}{} asks to run a line with more than the sandbox lets it{bold:#}", clean(&ask.tool.name))
+    } else {
+        format!("{bold}{child}{} asks for {}{bold:#}", clean(&ask.tool.name), clean(&ask.permission))
+    };
     let mut lines = vec![title];
-    lines.extend(list(&ask.patterns));
+    // In the host's words; what the line itself is stands below.
+    match opens.is_empty() {
+        true => lines.extend(list(&ask.patterns)),
+        false => lines.extend(opens.into_iter().map(block)),
+    }
     // Why the loop guard asks.
     lines.extend(
         ask.metadata.get("flow").and_then(Value::as_str).map(|rule| format!("  by the flow rule {}", clean(rule))),
@@ -233,6 +243,24 @@ mod tests {
             tool: AskTool { message_id: MessageId::new(), call_id: CallId::given("c"), name: "grep".into() },
         };
         assert!(question(&ask, Path::new("/home/w")).contains("grep was called 3 times"));
+    }
+
+    #[test]
+    fn what_is_opened_of_the_sandbox_is_said_in_words() {
+        let ask = Ask {
+            id: AskId::new(),
+            session_id: SessionId::new(),
+            permission: ESCALATE.into(),
+            patterns: vec!["network: npm ci".into()],
+            always: vec![],
+            metadata: json!({ "tool": "bash", "input": { "command": "npm ci" }, "opens": ["with the network: any host"] }),
+            tool: AskTool { message_id: MessageId::new(), call_id: CallId::given("c"), name: "bash".into() },
+        };
+        let text = anstream::adapter::strip_str(&question(&ask, Path::new("/home/w"))).to_string();
+        for word in ["with more than the sandbox lets it", "  with the network: any host", "npm ci", "in /home/w"] {
+            assert!(text.contains(word), "{word:?} should be in {text}");
+        }
+        assert!(!text.contains("always would allow"), "{text}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::clean::one_line;
 use anstyle::{AnsiColor, Style};
 use model::message::ToolPart;
-use model::tool_state::ToolState;
+use model::tool_state::{Metadata, ToolState};
 use serde_json::Value;
 
 const WIDTH: usize = 100;
@@ -26,9 +26,10 @@ pub fn running(tool: &ToolPart) -> String {
 pub fn ended(tool: &ToolPart) -> String {
     let dim = Style::new().dimmed();
     match &tool.state {
-        ToolState::Completed { input, title, time, .. } => {
+        ToolState::Completed { input, title, time, metadata, .. } => {
             let about = if title.is_empty() { target(input) } else { title.clone() };
-            format!("{}  {dim}{}{dim:#}", name_and(&tool.tool, &about), took(time.start, time.end))
+            let opened = opened(metadata);
+            format!("{}  {dim}{}{dim:#}{opened}", name_and(&tool.tool, &about), took(time.start, time.end))
         }
         ToolState::Error { input, error, time, metadata } => {
             let red = AnsiColor::Red.on_default();
@@ -47,6 +48,17 @@ pub fn ended(tool: &ToolPart) -> String {
 fn name_and(tool: &str, about: &str) -> String {
     let bold = Style::new().bold();
     format!("{bold}{}{bold:#} {}", one_line(tool, WIDTH), one_line(about, WIDTH))
+}
+
+/// What was opened of the sandbox for it.
+fn opened(metadata: &Metadata) -> String {
+    let list = metadata.get("sandbox").and_then(|s| s.get("opened")).and_then(Value::as_array);
+    let names: Vec<&str> = list.into_iter().flatten().filter_map(Value::as_str).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let yellow = AnsiColor::Yellow.on_default();
+    format!("  {yellow}beyond the sandbox: {}{yellow:#}", one_line(&names.join(", "), WIDTH))
 }
 
 /// What a call is about, from its arguments.
@@ -74,7 +86,7 @@ mod tests {
     use super::*;
     use model::fault::FailureKind;
     use model::id::CallId;
-    use model::tool_state::{Done, Metadata};
+    use model::tool_state::Done;
     use serde_json::json;
 
     fn call(tool: &str, input: Value) -> ToolPart {
@@ -96,6 +108,15 @@ mod tests {
         let mut bash = call("bash", json!({"command": "make\n  all"}));
         bash.state.fail(FailureKind::TimedOut, "it took\ntoo long".into(), Metadata::new(), 62_500);
         assert_eq!(stripped(&ended(&bash)), "bash make all  1 min 01 s  timed-out: it took too long");
+    }
+
+    #[test]
+    fn what_was_opened_of_the_sandbox_is_told() {
+        let mut bash = call("bash", json!({"command": "npm ci"}));
+        let metadata = json!({"sandbox": {"level": "full", "opened": ["network", "write /srv\u{1b}[2J"]}});
+        let Value::Object(metadata) = metadata else { panic!() };
+        bash.state.complete(Done { metadata, ..Done::default() }, 1_012);
+        assert_eq!(stripped(&ended(&bash)), "bash npm ci  12 ms  beyond the sandbox: network, write /srv[2J");
     }
 
     #[test]

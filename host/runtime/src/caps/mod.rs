@@ -10,9 +10,10 @@ pub mod scan;
 pub mod secrets;
 
 use crate::leave::Lease;
+use crate::mounts::Reach;
 use model::fault::FailureKind;
 use model::flow::{Label, Labels, is_secret};
-use model::grant::{CallGrant, Coverage};
+use model::grant::{CallGrant, Coverage, Mode};
 use model::journal::Journal;
 use model::permission::{Act, Action, Actor, Denial, Gate, Rule};
 use model::target::Target;
@@ -43,6 +44,8 @@ pub struct Funnel {
     except: Vec<PathBuf>,
     /// What the component was installed under, if it was.
     lease: Option<Lease>,
+    /// What of its mounts the component was granted.
+    reach: Reach,
     gate: Arc<dyn Gate>,
     refusal: Mutex<Option<ToolFailure>>,
     waits: Mutex<Waits>,
@@ -92,6 +95,7 @@ impl Funnel {
             private: Arc::default(),
             except: Vec::new(),
             lease: None,
+            reach: Reach::default(),
             gate,
             refusal: Mutex::new(None),
             waits: Mutex::default(),
@@ -116,6 +120,12 @@ impl Funnel {
         Self { lease, ..self }
     }
 
+    /// With what was granted of its mounts.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> Self {
+        Self { reach, ..self }
+    }
+
     /// Whether the rights that the call began with still stand.
     fn stand(&self) -> Result<(), Refused> {
         match &self.lease {
@@ -126,6 +136,7 @@ impl Funnel {
 
     fn keep_private(&self, real: &Path, writes: bool) -> Result<(), Refused> {
         self.stand()?;
+        self.keep_in_reach(real, writes)?;
         let why = if self.private.holds(real, writes) {
             "belongs to the host: no component may touch it, whatever the rules say"
         } else if holds(&self.except, real, writes) {
@@ -134,6 +145,15 @@ impl Funnel {
             return Ok(());
         };
         let what = format!("{} {why}.", real.display());
+        Err(self.refuse(ToolFailure::new(FailureKind::Denied, what)))
+    }
+
+    fn keep_in_reach(&self, real: &Path, writes: bool) -> Result<(), Refused> {
+        let (mode, act) = if writes { (Mode::ReadWrite, "change") } else { (Mode::ReadOnly, "read") };
+        if self.reach.holds(real, mode) {
+            return Ok(());
+        }
+        let what = format!("{} was not granted to the component to {act}.", real.display());
         Err(self.refuse(ToolFailure::new(FailureKind::Denied, what)))
     }
 
@@ -161,7 +181,8 @@ impl Funnel {
     /// folders on the way to a path that the call names are known already.
     #[must_use]
     pub fn may_read_silently(&self, real: &Path) -> bool {
-        if self.private.holds(real, false) || holds(&self.except, real, false) {
+        let is_kept = || self.private.holds(real, false) || holds(&self.except, real, false);
+        if !self.reach.holds(real, Mode::ReadOnly) || is_kept() {
             // A call that names it is told why; one that walks past it is not.
             let _ = self.names(real).then(|| self.keep_private(real, false));
             return false;
@@ -199,6 +220,7 @@ impl Funnel {
     /// # Errors
     /// [`Refused`], with the reason kept.
     pub async fn make_folder(&self, real: &Path) -> Result<(), Refused> {
+        self.keep_in_reach(real, true)?;
         if self.grant.covers_folder(real) { Ok(()) } else { self.write(real).await }
     }
 

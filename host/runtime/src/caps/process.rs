@@ -9,6 +9,7 @@
 
 mod confine;
 mod environment;
+mod escalation;
 mod filter;
 mod level;
 mod output;
@@ -19,11 +20,13 @@ mod supervisor;
 mod sys;
 #[cfg(test)]
 mod tests;
+pub mod yard;
 
 use super::Funnel;
 use confine::Confinement;
 use level::Walls;
 pub use level::{Level, detect};
+use model::beyond::Beyond;
 use model::permission::Act;
 use output::Output;
 pub use sandbox::Sandbox;
@@ -57,6 +60,8 @@ pub struct Command {
     pub timeout: Option<Duration>,
     /// Once more than this many bytes were printed, all output goes to a file as well. At most 1 MiB counts.
     pub keep_over: Option<u64>,
+    /// More than the sandbox gives. Paths as they were written.
+    pub beyond: Beyond,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,8 +112,19 @@ pub struct Child {
     link: Option<UnixStream>,
     supervisor: tokio::process::Child,
     spool: Spool,
+    /// The line, or the program with its arguments.
+    pub(crate) line: String,
+    /// What holds it.
+    pub(crate) held: Held,
     /// Removed at the end, when nobody is left to write there.
     _scratch: TempDir,
+}
+
+/// How a program was held when it was started, for the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub level: Level,
+    pub beyond: Beyond,
 }
 
 #[derive(Clone, Copy)]
@@ -159,10 +175,22 @@ pub async fn spawn(funnel: &Funnel, sandbox: &Sandbox, command: Command) -> Resu
              `--require-sandbox`."
         )));
     }
+    if command.beyond.is_nothing() {
+        return begin(sandbox, command, level::walls()).await;
+    }
+    let command = escalation::ask(funnel, sandbox, command).await?;
+    begin(&escalation::opened(sandbox, &command.beyond), command.clone(), escalation::walls(&command.beyond)).await
+}
+
+async fn begin(sandbox: &Sandbox, command: Command, walls: Walls) -> Result<Child, SpawnError> {
+    if let Some(why) = sandbox.leaks(walls, &command.cwd) {
+        return Err(SpawnError::Denied(format!("No program may run there: {why}.")));
+    }
     if let Some(watch) = &sandbox.watch {
         watch.before().await;
+        watch.leaves_out(escalation::unseen(&command.beyond));
     }
-    start(sandbox, command, level::walls())
+    start(sandbox, command, walls)
 }
 
 async fn ask(funnel: &Funnel, command: &Command) -> Result<(), SpawnError> {
@@ -184,6 +212,7 @@ fn start(sandbox: &Sandbox, command: Command, walls: Walls) -> Result<Child, Spa
         return Err(SpawnError::NotFound(format!("there is no folder {}", command.cwd.display())));
     }
     let failed = |e: io::Error| SpawnError::Failed(e.to_string());
+    let held = Held { level: walls.level(), beyond: command.beyond.clone() };
     let scratch = tempfile::Builder::new().prefix("airlock-").tempdir().map_err(failed)?;
     let folders = Folders::make(scratch.path()).map_err(failed)?;
     let (ours, theirs) = Pair::pair().map_err(failed)?;
@@ -198,6 +227,11 @@ fn start(sandbox: &Sandbox, command: Command, walls: Walls) -> Result<Child, Spa
         link: Some(UnixStream::from_std(ours).map_err(failed)?),
         supervisor,
         spool: Spool::new(&sandbox.outputs, command.keep_over),
+        line: match command.run {
+            Target::Shell(line) => line,
+            Target::Argv(argv) => argv.join(" "),
+        },
+        held,
         _scratch: scratch,
     })
 }
@@ -242,7 +276,7 @@ fn prepare(
     let confinement = Confinement {
         cwd: confine::c_path(&command.cwd)?,
         ruleset: plan.ruleset,
-        filters: if walls.seccomp { filter::programs()? } else { vec![] },
+        filters: if walls.seccomp { filter::programs(sandbox.network)? } else { vec![] },
         space: plan.space,
         link,
         timeout_ms: command.timeout.map(|t| i64::try_from(t.as_millis()).unwrap_or(i64::MAX)),

@@ -35,12 +35,14 @@ pub struct Watch {
     /// Never looked at.
     hidden: Vec<PathBuf>,
     before: Mutex<Option<Look>>,
+    /// Known not to be seen, beside what the look itself leaves out.
+    unseen: Mutex<Vec<String>>,
 }
 
 impl Watch {
     #[must_use]
     pub fn new(scanner: Arc<Scanner>, roots: Vec<PathBuf>, hidden: Vec<PathBuf>) -> Self {
-        Self { scanner, roots, hidden, before: Mutex::new(None) }
+        Self { scanner, roots, hidden, before: Mutex::new(None), unseen: Mutex::default() }
     }
 
     /// A program is about to start. Only the first time counts.
@@ -61,6 +63,18 @@ impl Watch {
         }
     }
 
+    /// Says what its programs may change that no look sees.
+    pub fn leaves_out(&self, what: Vec<String>) {
+        let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
+        unseen.extend(what);
+    }
+
+    /// A program runs on: what was changed is not known before it ends, and nothing of it is journalled.
+    pub fn gives_up(&self) -> Option<Value> {
+        self.lock().take()?;
+        Some(json!({ "changed": 0, "uncovered": ["what a program in the background changes"] }))
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Look>> {
         self.before.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,6 +87,7 @@ impl Watch {
         let look = tokio::task::spawn_blocking(move || Look::at(&watch.roots, &watch.hidden));
         let Ok(after) = look.await else { return None };
         let mut uncovered = before.uncovered.clone();
+        uncovered.append(&mut self.unseen.lock().unwrap_or_else(PoisonError::into_inner));
         let mut changes = changes(&before, &after, &mut uncovered);
         changes.retain(|change| !own.contains(&change.path));
         if changes.len() > MOST_CHANGES {

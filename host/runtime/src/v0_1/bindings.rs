@@ -8,6 +8,7 @@ pub mod tool {
         imports: {
             "airlock:plugin/ask.permission": async | trappable,
             "airlock:plugin/process.spawn": async | trappable,
+            "airlock:plugin/process.spawn-beyond": async | trappable,
             "airlock:plugin/process.[method]child.next": async | trappable,
             "airlock:plugin/process.[method]child.kill": async | trappable,
             default: trappable,

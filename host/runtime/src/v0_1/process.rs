@@ -3,6 +3,7 @@
 use super::bindings::tool::airlock::plugin::process as wit;
 use crate::caps::process::{self, Channel, Child, Event, Exit, SpawnError, Target};
 use crate::state::CallState;
+use model::beyond::Beyond;
 use model::grant::Grant;
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +16,36 @@ const CHILDREN: usize = 16;
 
 impl wit::Host for CallState {
     async fn spawn(&mut self, command: wit::Command) -> Trappable<Result<Resource<Child>, wit::SpawnError>> {
-        let command = command_of(command, &self.workspace, &self.env);
+        let command = command_of(command, Beyond::default(), &self.workspace, &self.env);
+        self.begin(command).await
+    }
+
+    async fn spawn_beyond(
+        &mut self,
+        command: wit::Command,
+        beyond: wit::Beyond,
+    ) -> Trappable<Result<Resource<Child>, wit::SpawnError>> {
+        let beyond = Beyond {
+            network: beyond.network,
+            writable: beyond.writable.into_iter().map(|path| self.workspace.join(path)).collect(),
+            unconfined: beyond.unconfined,
+        };
+        let command = command_of(command, beyond, &self.workspace, &self.env);
+        self.begin(command).await
+    }
+
+    fn leave(&mut self, child: Resource<Child>) -> Trappable<Result<String, String>> {
+        let child = self.table.delete(child)?;
+        self.children -= 1;
+        let line = child.line.clone();
+        let left = self.yard.leave(&self.funnel.actor.session, &line, child);
+        self.has_left |= left.is_ok();
+        Ok(left)
+    }
+}
+
+impl CallState {
+    async fn begin(&mut self, command: process::Command) -> Trappable<Result<Resource<Child>, wit::SpawnError>> {
         if let Err(why) = may_run(&self.grant, &command.run) {
             return Ok(Err(wit::SpawnError::Denied(why)));
         }
@@ -26,6 +56,7 @@ impl wit::Host for CallState {
         match process::spawn(&self.funnel, &self.sandbox, command).await {
             Ok(child) => {
                 self.children += 1;
+                self.held.push(child.held.clone());
                 Ok(Ok(self.table.push(child)?))
             }
             Err(error) => Ok(Err(told(error))),
@@ -69,7 +100,7 @@ fn may_run(grant: &Grant, target: &Target) -> Result<(), String> {
 }
 
 /// What hooks said of the environment lies below what the component says itself.
-fn command_of(given: wit::Command, workspace: &Path, env: &[(String, String)]) -> process::Command {
+fn command_of(given: wit::Command, beyond: Beyond, workspace: &Path, env: &[(String, String)]) -> process::Command {
     process::Command {
         run: match given.run {
             wit::Target::Argv(argv) => Target::Argv(argv),
@@ -80,6 +111,7 @@ fn command_of(given: wit::Command, workspace: &Path, env: &[(String, String)]) -
         stdin: given.stdin,
         timeout: given.timeout_ms.map(Duration::from_millis),
         keep_over: given.keep_over,
+        beyond,
     }
 }
 

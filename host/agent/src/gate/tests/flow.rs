@@ -10,7 +10,7 @@ fn request() -> Act {
 /// Everything is allowed by rule, and these flows are looked at.
 fn flowing(flows: &[(&str, Action)], replies: &[Reply]) -> World {
     let mut w = world(&[], replies);
-    let rules = vec![Rule::new("*", "*", Action::Allow)];
+    let rules = vec![Rule::new("*", "*", Action::Allow), Rule::new("escalate", "*", Action::Allow)];
     let layers = vec![Layer { origin: "test".into(), reach: Reach::Full, rules }];
     let mut flow = Flow::default();
     flows.iter().for_each(|(text, action)| flow.set(FlowRule::parse(text, *action).unwrap()));
@@ -33,6 +33,23 @@ async fn a_secret_is_not_sent_unseen() {
     let asked = w.asker.asked();
     assert_eq!(asked.len(), 2);
     assert!(asked[0].metadata["flow"].as_str().unwrap().contains("secret -> net"), "{:?}", asked[0].metadata);
+}
+
+/// A program with the network is a way out like any other; one that may write elsewhere is none.
+#[tokio::test]
+async fn a_secret_does_not_leave_by_a_program() {
+    use model::beyond::Beyond;
+    let escalate = |beyond| Act::Escalate { line: "curl x".into(), beyond };
+    let network = || escalate(Beyond { network: true, ..Beyond::default() });
+    let w = flowing(&[], &[Reply::Once, Reply::Once]);
+    assert!(w.permit(network()).await.is_ok() && w.asker.asked().is_empty());
+    assert!(w.permit(Act::Read { path: "/w/.env".into() }).await.is_ok());
+    assert!(w.permit(escalate(Beyond { writable: vec!["/srv".into()], ..Beyond::default() })).await.is_ok());
+    assert!(w.asker.asked().is_empty());
+    assert!(w.permit(network()).await.is_ok());
+    assert!(w.permit(escalate(Beyond { unconfined: true, ..Beyond::default() })).await.is_ok());
+    assert!(w.asker.asked().iter().all(|a| a.metadata["flow"].as_str().unwrap().contains("secret -> net")));
+    assert_eq!(w.asker.asked().len(), 2);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The view is driven through its generated traits, as a guest would drive it, on a real folder.
 
 mod acts;
+mod guards;
 mod mounts;
 mod paths;
 mod races;
@@ -9,11 +10,11 @@ mod stale;
 use super::{Fd, State, View};
 use crate::caps::Funnel;
 use async_trait::async_trait;
-use model::grant::CallGrant;
+use model::grant::{CallGrant, Grant, Mode};
 use model::id::{CallId, MessageId, SessionId};
 use model::journal::{Entry, EntryId, Image, Journal, JournalError, Op, Seen};
 use model::permission::{Act, Action, Actor, Denial, Gate};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -156,6 +157,27 @@ impl World {
 
     /// With these folders mounted by their names, and these left out of what was granted.
     fn call_mounted(&self, grant: CallGrant, rules: Rules, mounts: &[(&str, FsPerms)], except: &[&str]) -> Call {
+        let mounts: Vec<_> = mounts.iter().map(|(name, perms)| (self.ws.join(name), *name, *perms)).collect();
+        self.call_as(grant, rules, &mounts, |funnel| funnel.except(except.iter().map(|e| self.at(e)).collect()))
+    }
+
+    /// Of a component with this grant.
+    fn call_granted(&self, fs: Value) -> Call {
+        let grant: Grant = serde_json::from_value(json!({ "fs": fs })).unwrap();
+        let perms = |mode| if mode == Mode::ReadWrite { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+        let all = crate::mounts::mounts(&grant, &self.ws);
+        let mounts: Vec<_> = all.iter().map(|((real, name), mode)| (real.clone(), &**name, perms(*mode))).collect();
+        let reach = crate::mounts::Reach::of(&grant, &self.ws);
+        self.call_as(CallGrant::default(), Rules::default(), &mounts, |funnel| funnel.reaching(reach))
+    }
+
+    fn call_as(
+        &self,
+        grant: CallGrant,
+        rules: Rules,
+        mounts: &[(PathBuf, &str, FsPerms)],
+        with: impl FnOnce(Funnel) -> Funnel,
+    ) -> Call {
         let rules = Arc::new(Rules { root: self.ws.clone(), ..rules });
         let actor = Actor {
             session: self.session.clone(),
@@ -167,11 +189,11 @@ impl World {
         };
         let journal: Arc<dyn Journal> = self.journal.clone();
         let funnel = Funnel::new(actor, grant, rules.clone(), journal, CancellationToken::new());
-        let funnel = Arc::new(funnel.except(except.iter().map(|e| self.at(e)).collect()));
+        let funnel = Arc::new(with(funnel));
         let mut wasi = WasiCtx::builder();
         wasi.allow_blocking_current_thread(true);
-        for (name, perms) in mounts {
-            wasi.preopened_dir(self.ws.join(name), name, *perms).unwrap();
+        for (real, name, perms) in mounts {
+            wasi.preopened_dir(real, *name, *perms).unwrap();
         }
         let state = State::new(Arc::clone(&funnel));
         Call { table: ResourceTable::new(), wasi: wasi.build(), state, funnel, rules }

@@ -82,18 +82,24 @@ const NEW_NAMESPACE: [libc::c_int; 7] = [
 ];
 
 /// The programs in the order in which they are to be installed.
-pub(super) fn programs() -> Result<Vec<BpfProgram>, SpawnError> {
-    let build = || Ok(vec![compiled(refused()?, libc::EPERM)?, compiled(unknown(), libc::ENOSYS)?]);
+/// `network`: sockets of the internet are let through.
+pub(super) fn programs(network: bool) -> Result<Vec<BpfProgram>, SpawnError> {
+    let build = || Ok(vec![compiled(refused(network)?, libc::EPERM)?, compiled(unknown(), libc::ENOSYS)?]);
     build().map_err(|e: seccompiler::BackendError| SpawnError::Failed(format!("the system call filter: {e}")))
 }
 
-fn refused() -> Result<Rules, seccompiler::BackendError> {
+fn refused(network: bool) -> Result<Rules, seccompiler::BackendError> {
     let mut rules: Rules = NEVER.iter().map(|number| (*number, vec![])).collect();
-    rules.insert(libc::SYS_socket, vec![when(0, SeccompCmpOp::Ne, libc::AF_UNIX)?]);
+    rules.insert(libc::SYS_socket, vec![none_of(0, families(network))?]);
     rules.insert(libc::SYS_ioctl, vec![when(1, SeccompCmpOp::Eq, TIOCSTI)?, when(1, SeccompCmpOp::Eq, TIOCLINUX)?]);
     let namespaces = NEW_NAMESPACE.iter().map(|flag| when(0, SeccompCmpOp::MaskedEq(bits(*flag)), *flag));
     rules.insert(libc::SYS_clone, namespaces.collect::<Result<_, _>>()?);
     Ok(with_x32(rules))
+}
+
+/// Kinds of sockets that may be made. Looking up a name asks the kernel for its addresses over netlink.
+fn families(network: bool) -> &'static [libc::c_int] {
+    if network { &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] } else { &[libc::AF_UNIX] }
 }
 
 fn unknown() -> Rules {
@@ -106,6 +112,12 @@ const TIOCLINUX: libc::c_int = 0x541c;
 
 fn when(argument: u8, op: SeccompCmpOp, value: libc::c_int) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, bits(value))?])
+}
+
+/// Fits where the argument is none of these.
+fn none_of(argument: u8, values: &[libc::c_int]) -> Result<SeccompRule, seccompiler::BackendError> {
+    let other = |v: &libc::c_int| SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, bits(*v));
+    SeccompRule::new(values.iter().map(other).collect::<Result<_, _>>()?)
 }
 
 fn bits(value: libc::c_int) -> u64 {

@@ -17,6 +17,19 @@ pub enum Level {
     Full,
 }
 
+impl Level {
+    /// One word, for records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Partial => "partial",
+            Self::Strong => "strong",
+            Self::Full => "full",
+        }
+    }
+}
+
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -38,6 +38,8 @@ pub struct Sandbox {
     pub readable: Vec<PathBuf>,
     /// Folders of the host (configuration, data): hidden even inside an allowed folder, where namespaces work.
     pub hidden: Vec<PathBuf>,
+    /// What the component that runs them was not granted: out of reach in any case, or nothing runs.
+    pub except: Vec<PathBuf>,
     /// Where long output is kept.
     pub outputs: PathBuf,
     /// The owner's variables, of which programs see a few.
@@ -46,6 +48,8 @@ pub struct Sandbox {
     pub home: Option<PathBuf>,
     /// Refuse to run where the level is below [`Level::Strong`](super::Level::Strong).
     pub require: bool,
+    /// Whether the network is open.
+    pub network: bool,
     /// Looks at the writable folders before the first program starts, so that what it changes can be taken back.
     pub watch: Option<Arc<Watch>>,
 }
@@ -159,10 +163,12 @@ impl Sandbox {
             writable,
             readable,
             hidden: vec![],
+            except: vec![],
             outputs: outputs.into(),
             environment: Environment::default(),
             home: None,
             require: false,
+            network: false,
             watch: None,
         }
     }
@@ -177,8 +183,15 @@ impl Sandbox {
         let home = self.home.iter().flat_map(|home| HOME_READABLE.iter().map(move |below| home.join(below)));
         let on_path = path_list.split(':').map(Path::new).filter(|p| self.is_sane_entry(p));
         let programs = on_path.flat_map(|p| std::iter::once(p.to_owned()).chain(self.install_root(p)));
+        let names = self.network.then(resolver).flatten();
         let system = SYSTEM.iter().map(PathBuf::from).chain(etc());
-        system.chain(home).chain(programs).chain(self.readable.iter().cloned()).filter(|p| p.exists()).collect()
+        system
+            .chain(home)
+            .chain(programs)
+            .chain(self.readable.iter().cloned())
+            .chain(names)
+            .filter(|p| p.exists())
+            .collect()
     }
 
     /// An entry of `PATH` that does not open the home folder or more.
@@ -256,11 +269,9 @@ impl Sandbox {
         readable: &[PathBuf],
     ) -> Result<Option<OwnedFd>, SpawnError> {
         let build = || -> Result<RulesetCreated, RulesetError> {
-            let mut rules = Ruleset::default()
-                .handle_access(AccessFs::from_all(NEWEST))?
-                .handle_access(AccessNet::from_all(NEWEST))?
-                .scope(Scope::from_all(NEWEST))?
-                .create()?;
+            let files = Ruleset::default().handle_access(AccessFs::from_all(NEWEST))?;
+            let net = if self.network { files } else { files.handle_access(AccessNet::from_all(NEWEST))? };
+            let mut rules = net.scope(Scope::from_all(NEWEST))?.create()?;
             let proc = (!walls.namespaces).then(|| PathBuf::from("/proc"));
             for path in readable.iter().cloned().chain(proc) {
                 rules = allow(rules, &path, AccessFs::from_read(NEWEST))?;
@@ -278,7 +289,7 @@ impl Sandbox {
     }
 
     fn space(&self, scratch: &Scratch<'_>, temp: &Path, needed: &[&Path]) -> Result<Space, SpawnError> {
-        let mut space = Space::new();
+        let mut space = Space::new(self.network);
         for path in self.writable.iter().filter(|p| p.is_dir()) {
             space.writable.push((c_path(path)?, c_path(path)?));
         }
@@ -292,7 +303,7 @@ impl Sandbox {
         if Path::new("/dev/shm").is_dir() {
             space.writable.push((c_path(scratch.shared_memory)?, c"/dev/shm".into()));
         }
-        for path in self.masked(needed) {
+        for path in self.masked(needed).into_iter().chain(self.left_out()) {
             let list = if path.is_dir() { &mut space.emptied } else { &mut space.covered };
             list.push(c_path(&path)?);
         }
@@ -304,14 +315,48 @@ impl Sandbox {
         Ok(space)
     }
 
+    fn left_out(&self) -> impl Iterator<Item = PathBuf> {
+        self.except.iter().filter_map(|path| path.canonicalize().ok())
+    }
+
+    /// Why programs cannot run without reaching what the grant leaves out; `None` = they can.
+    pub(super) fn leaks(&self, walls: Walls, cwd: &Path) -> Option<String> {
+        let inside = |path: PathBuf| format!("{} is left out of what was granted to the component", path.display());
+        let place = self.left_out().find(|path| cwd.starts_with(path)).map(inside);
+        let weak = (!walls.namespaces).then(|| self.except.first()).flatten();
+        let weak = weak.map(|path| {
+            format!(
+                "{} is left out of what was granted to the component, and here the sandbox cannot keep it from programs (it takes \
+                 namespaces, see `airlock doctor`). Grant the folders around it one by one instead",
+                path.display()
+            )
+        });
+        place.or(weak)
+    }
+
     /// Secrets below an allowed folder, and whatever may be a socket of a service; never a folder in which something allowed lies.
     fn masked(&self, needed: &[&Path]) -> Vec<PathBuf> {
         let allowed_around = |path: &Path| needed.iter().any(|n| path.starts_with(n));
         let secrets = self.secrets().filter_map(|p| p.canonicalize().ok()).filter(|p| allowed_around(p));
-        let services = std::fs::read_dir("/run").into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
-        let services = services.filter(|p| p.symlink_metadata().is_ok_and(|m| !m.is_symlink() && !m.is_file()));
+        let services = around(Path::new("/run"), self.network.then(resolver).flatten().as_deref());
         secrets.chain(services).filter(|path| !needed.iter().any(|n| n.starts_with(path))).collect()
     }
+}
+
+/// The file that says who knows the addresses of names; it may lie among the sockets of services.
+fn resolver() -> Option<PathBuf> {
+    Path::new("/etc/resolv.conf").canonicalize().ok()
+}
+
+/// Folders and sockets in a folder, but for what leads to one file.
+fn around(folder: &Path, kept: Option<&Path>) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let hidden = entries.filter(|p| p.symlink_metadata().is_ok_and(|m| !m.is_symlink() && !m.is_file()));
+    let each = |path: PathBuf| match kept {
+        Some(kept) if kept.starts_with(&path) => around(&path, Some(kept)),
+        _ => vec![path],
+    };
+    hidden.flat_map(each).collect()
 }
 
 fn allow(rules: RulesetCreated, path: &Path, access: BitFlags<AccessFs>) -> Result<RulesetCreated, RulesetError> {

@@ -20,6 +20,8 @@ pub(super) struct Space {
     pub emptied: Vec<CString>,
     /// Files and sockets that `/dev/null` covers.
     pub covered: Vec<CString>,
+    /// Whether the network is the machine's own.
+    network: bool,
     ids: Option<Ids>,
 }
 
@@ -30,14 +32,14 @@ struct Ids {
 }
 
 impl Space {
-    pub(super) fn new() -> Self {
-        Self { ids: Ids::of_this_process(), ..Self::default() }
+    pub(super) fn new(network: bool) -> Self {
+        Self { network, ids: Ids::of_this_process(), ..Self::default() }
     }
 
     /// First half, in a process with one thread: children of it are in the new namespaces.
     pub(super) fn leave_old(&self) -> io::Result<()> {
-        let apart =
-            libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        let net = if self.network { 0 } else { libc::CLONE_NEWNET };
+        let apart = libc::CLONE_NEWNS | libc::CLONE_NEWPID | net | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
         let Some(ids) = &self.ids else { return sys::unshare(apart) };
         // The three files below belong to root as long as the process is closed. Nothing confined runs yet.
         sys::set_open_to_others(true)?;
@@ -91,7 +93,7 @@ impl Ids {
 
 /// Whether a process may make all of this here: tried once, in a child that does nothing else.
 pub(super) fn works() -> bool {
-    let space = Space::new();
+    let space = Space::new(false);
     // SAFETY: the child only makes system calls through `sys`, which neither allocates nor locks, and then ends.
     match unsafe { sys::fork() } {
         Ok(Forked::Child) => sys::exit(i32::from(try_out(&space).is_err())),

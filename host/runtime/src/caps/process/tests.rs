@@ -1,5 +1,7 @@
 //! Real programs. A test of a wall that this machine does not have says so and ends.
 
+mod escalated;
+mod left;
 mod lifecycle;
 mod walls;
 
@@ -66,7 +68,15 @@ impl Place {
 
     fn command(&self, run: Target) -> Command {
         let timeout = Some(Duration::from_secs(20));
-        Command { run, cwd: self.path("work"), env: vec![], stdin: None, timeout, keep_over: None }
+        Command {
+            run,
+            cwd: self.path("work"),
+            env: vec![],
+            stdin: None,
+            timeout,
+            keep_over: None,
+            beyond: Beyond::default(),
+        }
     }
 
     fn line(&self, line: &str) -> Command {

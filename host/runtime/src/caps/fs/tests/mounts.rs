@@ -88,3 +88,41 @@ async fn what_the_grant_leaves_out_is_out_of_reach() {
     assert_eq!(call.write("sub/new", "new").await, Ok(()));
     assert_eq!(world.text_of("sub/deep/x"), "private");
 }
+
+/// One file of a folder: the rest of it is neither read, nor changed, nor told of.
+#[tokio::test]
+async fn a_single_file_is_granted_alone() {
+    let world = World::new();
+    let mut call = world.call_granted(json!({ "a.txt": "ro", "sub/new": "rw" }));
+    let (root, sub) = (mounted(&mut call, "."), mounted(&mut call, "sub"));
+    let follow = PathFlags::SYMLINK_FOLLOW;
+    let open = async |call: &mut Call, dir: &Fd, path: &str, open, access| {
+        call.view().open_at(again(dir), follow, path.into(), open, access).await.map_err(code)
+    };
+    let (read, write) = (DescriptorFlags::READ, DescriptorFlags::WRITE);
+    assert!(open(&mut call, &root, "a.txt", OpenFlags::empty(), read).await.is_ok());
+    for (dir, path, flags, access) in [
+        (&root, "a.txt", OpenFlags::empty(), write),
+        (&root, "a.txt", OpenFlags::TRUNCATE, read),
+        (&root, "b.txt", OpenFlags::empty(), read),
+        (&root, "c.txt", OpenFlags::CREATE, write),
+        (&sub, "other", OpenFlags::CREATE, write),
+    ] {
+        assert_eq!(open(&mut call, dir, path, flags, access).await.map(drop), Err(NotPermitted), "{path} {flags:?}");
+    }
+    assert!(open(&mut call, &sub, "new", OpenFlags::CREATE, write).await.is_ok());
+    let stat =
+        async |call: &mut Call, path: &str| call.view().stat_at(again(&root), follow, path.into()).await.map(drop);
+    assert_eq!(done(stat(&mut call, "a.txt").await), Ok(()));
+    assert_eq!(done(stat(&mut call, "b.txt").await), Err(NotPermitted));
+    assert_eq!(call.view().read_directory(again(&root)).await.map(drop).map_err(code), Err(NotPermitted));
+    let made = call.view().create_directory_at(again(&sub), "folder".into()).await;
+    assert_eq!(done(made), Err(NotPermitted));
+    for (from, old, to, new) in
+        [(&root, "a.txt", &sub, "new"), (&sub, "new", &sub, "moved"), (&root, "b.txt", &sub, "new")]
+    {
+        let moved = call.view().rename_at(again(from), old.into(), again(to), new.into()).await;
+        assert_eq!(done(moved), Err(NotPermitted), "{old} to {new}");
+    }
+    assert_eq!((world.text_of("a.txt"), world.text_of("b.txt")), ("old".into(), "other".into()));
+}

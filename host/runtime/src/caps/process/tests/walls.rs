@@ -71,6 +71,43 @@ async fn files_outside_are_out_of_reach() {
     }
 }
 
+/// What a grant leaves out of a folder binds programs too: they do not see it, or they do not run.
+#[tokio::test]
+async fn what_the_grant_leaves_out_is_hidden_or_nothing_runs() {
+    for walls in levels() {
+        let place = furnished(walls);
+        for file in ["work/kept/secret", "work/alone", "work/open"] {
+            std::fs::create_dir_all(place.path(file).parent().unwrap()).unwrap();
+            std::fs::write(place.path(file), "private").unwrap();
+        }
+        let sandbox = Sandbox { except: vec![place.path("work/kept"), place.path("work/alone")], ..place.sandbox() };
+        let started = |line: &str, cwd: &str| {
+            let command = Command { cwd: place.path(cwd), ..place.line(line) };
+            begin(&sandbox, command, walls)
+        };
+        let denied = |started: Result<Child, SpawnError>| matches!(started, Err(SpawnError::Denied(w)) if w.contains("left out"));
+        assert!(denied(started("cat secret", "work/kept").await), "{walls:?}");
+        if !walls.namespaces {
+            assert!(denied(started("true", "work").await), "{walls:?}");
+            continue;
+        }
+        for (line, works) in [
+            ("cat kept/secret", false),
+            ("echo x > kept/new", false),
+            ("grep private alone", false),
+            ("mv kept away && cat away/secret", false),
+            ("ln alone second && grep private second", false),
+            ("grep private open", true),
+        ] {
+            let outcome = Outcome::of(&mut started(line, "work").await.unwrap()).await;
+            assert_eq!(outcome.exit == Exit::Code(0), works, "{line} {outcome:?}");
+        }
+        assert_eq!(std::fs::read(place.path("work/kept/secret")).unwrap(), b"private");
+        let all = Beyond { unconfined: true, ..Beyond::default() };
+        assert!(denied(begin(&sandbox, Command { beyond: all, ..place.line("true") }, UNCONFINED).await));
+    }
+}
+
 #[tokio::test]
 async fn what_work_needs_is_there() {
     for line in [
