@@ -235,7 +235,7 @@ async fn the_hosts_own_is_out_of_reach() {
     }
     let private = Private { folders: vec![world.at("own")], readable: Some(world.at("own/outputs")) };
     let all = [(world.ws.clone(), ".", FsPerms::ReadWrite)];
-    let named = world.grant(&["own/ledger"], &["own/ledger", "own/outputs/kept"]);
+    let named = world.grant(&["own/ledger", "own/outputs/kept"], &["own/ledger", "own/outputs/kept"]);
     let mut call = world.call_as(named, Rules::default(), &all, |funnel| funnel.hiding(Arc::new(private)));
     assert_eq!(call.read("own/ledger").await, Err(NotPermitted));
     assert_eq!(call.write("own/ledger", "x").await, Err(NotPermitted));
