@@ -45,7 +45,7 @@ fn doctor_finds_a_disk_that_takes_nothing() {
         .args(doctor.get_args());
     limited.current_dir(home.work()).env_clear().envs(doctor.get_envs().filter_map(|(k, v)| Some((k, v?))));
     limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let found = finish(limited, b"").exits(0).lines();
+    let found = finish(limited, b"").exits(1).lines();
     let ok = |what: &str| found.iter().find(|f| f["what"] == what).expect(what)["ok"].clone();
     assert_eq!((ok("ledger"), ok("cache"), ok("outputs")), (json!(false), json!(false), json!(false)), "{found:#?}");
     assert_eq!(ok("config"), json!(true));

@@ -214,3 +214,32 @@ fn a_reviewer_sends_the_work_back() {
     );
     assert!(texts(&requests[1], "user").concat().contains("Do the thing."));
 }
+
+/// What was mistyped is told, and not left to the model.
+#[test]
+fn what_names_nothing_is_told() {
+    let home = Home::with_model("http://127.0.0.1:9/v1");
+    home.file(".airlock/commands/review.md", "Review it.");
+    for (prompt, words) in [
+        ("/reveiw", ["no command `reveiw`", "Did you mean `review`?"]),
+        ("/reveiw the parser", ["no command `reveiw`", "as it stands"]),
+        ("/zzz", ["no command `zzz`", "airlock commands"]),
+    ] {
+        let run = home.airlock(&["run", prompt]).exits(2);
+        assert!(words.iter().all(|w| run.stderr.contains(w)), "{prompt}: {}", run.stderr);
+    }
+    let server = ModelServer::start([]).forever(Reply::text("ok")).many_conversations();
+    home.config(&support::home::model_config(&server.base_url()));
+    home.file("there.txt", "x");
+    for (prompt, told) in [
+        ("/etc what is it?", None),
+        ("/no/such/path what is it?", None),
+        ("look at @gone.txt", Some("`@gone.txt` names no file")),
+        ("look at @there.txt", None),
+        ("mail to a@gone.txt", None),
+    ] {
+        let run = home.airlock(&["run", prompt]).exits(0);
+        assert_eq!(run.stderr.contains("names no file"), told.is_some(), "{prompt}: {}", run.stderr);
+        assert!(run.stderr.contains(told.unwrap_or_default()), "{prompt}: {}", run.stderr);
+    }
+}

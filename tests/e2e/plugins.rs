@@ -143,7 +143,7 @@ fn a_file_that_was_swapped_after_the_approval_is_not_run() {
     let run = plugin(&home, &call).exits(1);
     has(&run, &["is not the file that was agreed to", "echo"]);
     has(&plugin(&home, &["list"]).exits(0), &["is not the file that was agreed to"]);
-    assert!(home.airlock(&["doctor"]).exits(0).stdout.contains("NO  plugins    echo is not run"));
+    assert!(home.airlock(&["doctor"]).exits(1).stdout.contains("NO  plugins    echo is not run"));
     // The error says how to mend it.
     let _ = add(&home, &file, &[]).exits(0);
     let _ = plugin(&home, &call).exits(0);
@@ -174,8 +174,49 @@ fn the_programs_names_stand() {
         has(&add(&home, &echo, &["--name", name]).exits(2), &words);
     }
     let _ = add(&home, &echo, &[]).exits(0);
-    let other = add(&home, &echo, &["--name", "echo2"]).exits(2);
-    has(&other, &["its tool `echo` is called like one of `echo`"]);
+}
+
+/// Two components with a tool of one name: the error says what to do, and that works, also after an update.
+#[test]
+fn a_second_tool_of_a_name_is_called_by_its_plugin() {
+    let home = Home::new();
+    let _ = add(&home, &put(&home, "echo.wasm", &guest(ECHO)), &[]).exits(0);
+    let other = put(&home, "other.wasm", &with_manifest(&json!({ "version": "1.0.0" })));
+    has(
+        &add(&home, &other, &[]).exits(2),
+        &["its tool `echo` is called like one of `echo`", "--name OTHER", "OTHER_echo"],
+    );
+    let run = add(&home, &other, &["--name", "my.echo"]).exits(0);
+    has(&run, &["`echo` is called `my_echo_echo` here"]);
+    let call = |plugin_name: &str, tool: &str| plugin(&home, &["call", plugin_name, tool, r#"{"a":1}"#, "--yes"]);
+    assert_eq!(call("my.echo", "my_echo_echo").exits(0).stdout, call(ECHO, ECHO).exits(0).stdout);
+    let _ = call("my.echo", ECHO).exits(2);
+    // What was answered for one is no answer for the other.
+    let _ = plugin(&home, &["call", "my.echo", "my_echo_echo", "{}", "--yes=always"]).exits(0);
+    let _ = plugin(&home, &["call", "my.echo", "my_echo_echo", "{}"]).exits(0);
+    let _ = plugin(&home, &["call", ECHO, ECHO, "{}"]).exits(4);
+    put(&home, "other.wasm", &with_manifest(&json!({ "version": "1.1.0" })));
+    let _ = plugin(&home, &["update", "my.echo"]).exits(0);
+    let _ = call("my.echo", "my_echo_echo").exits(0);
+}
+
+/// Limits under which nothing runs, or which nobody is given, are refused with the range.
+#[test]
+fn limits_that_make_no_sense() {
+    let home = Home::new();
+    let file = put(&home, "echo.wasm", &guest(ECHO));
+    for (right, range) in [
+        ("memory=1KiB", "from 64KiB to 256MiB"),
+        ("memory=99999GiB", "from 64KiB to 256MiB"),
+        ("cpu=0s", "from 1ms to 1day"),
+        ("wall=2days", "from 1ms to 1day"),
+        ("output=1", "from 1KiB to 16MiB"),
+    ] {
+        has(&add(&home, &file, &["--grant", right]).exits(2), &[right, "makes no sense", range]);
+    }
+    let _ = add(&home, &file, &["--grant", "memory=128MiB"]).exits(0);
+    has(&plugin(&home, &["grant", ECHO, "memory=1KiB"]).exits(2), &["memory=1KiB", "from 64KiB to 256MiB"]);
+    let _ = plugin(&home, &["grant", ECHO, "fs:docs=ro", "--yes"]).exits(0);
 }
 
 #[test]
@@ -283,6 +324,44 @@ fn a_workspace_counts_in_full_once_it_is_trusted() {
     let _ = home.airlock(&["trust", "revoke"]).exits(0);
     assert!(!shown(&home).stdout.contains("mine/y"));
     has(&home.airlock(&["trust", "revoke"]).exits(2), &["is not trusted"]);
+}
+
+/// A folder that is gone is trusted no longer, if the person says so.
+#[test]
+fn trust_of_a_folder_that_is_gone_can_be_taken_back() {
+    let home = Home::new();
+    home.file("sub/.git/HEAD", "");
+    home.file("sub/airlock.toml", "model = \"a/b\"\n");
+    let _ = home.airlock(&["trust", "--dir", "sub"]).exits(0);
+    std::fs::remove_dir_all(home.work().join("sub")).expect("the folder");
+    assert!(home.airlock(&["trust", "list"]).exits(0).stdout.contains("gone"));
+    let _ = home.airlock(&["trust", "revoke", "sub"]).exits(0);
+    assert_eq!(home.airlock(&["trust", "list"]).exits(0).stdout, "");
+    let _ = home.airlock(&["trust", "revoke", "sub"]).exits(2);
+}
+
+/// What an untrusted file allows is shown, and shown not to count.
+#[test]
+fn a_rule_that_does_not_count_is_marked() {
+    let home = Home::new();
+    home.file("airlock.toml", "[permission]\nedit = \"allow\"\nbash = \"deny\"\n");
+    let shown = || home.airlock(&["config", "show"]).exits(0).stdout;
+    let line = |text: &str, rule: &str| text.lines().find(|l| l.contains(rule)).expect("the rule").to_owned();
+    assert!(line(&shown(), "allow edit").contains("not in force"), "{}", shown());
+    assert!(!line(&shown(), "deny bash").contains("not in force"), "{}", shown());
+    let _ = home.airlock(&["trust"]).exits(0);
+    assert!(!shown().contains("not in force"));
+}
+
+#[test]
+fn a_secret_for_everybody_is_told_of() {
+    let home = Home::new();
+    let set =
+        |name: &str, host: &str| finish(home.command(&["secret", "set", name, "--host", host]), b"value\n").exits(0);
+    for (host, word) in [("https://*", "any host"), ("*", "any host"), ("*.example.com", ""), ("api.example.com", "")] {
+        assert_eq!(set("a", host).stderr.contains("any host"), !word.is_empty(), "{host}");
+    }
+    has(&set("openai", "api.example.com"), &["airlock auth add openai"]);
 }
 
 #[test]

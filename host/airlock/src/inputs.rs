@@ -2,12 +2,12 @@
 //! programs on the way is a call like any other, through hooks and gate.
 
 use crate::attach::{Attached, Given};
-use crate::cli::Ground;
+use crate::cli::{Ground, say};
 use crate::commands::expand::{Piece, expand};
 use crate::commands::{Command, Commands};
 use crate::config::{Config, Origin, Said, nearest};
 use crate::mentions::{Mention, mentions};
-use crate::report::{Exit, Report};
+use crate::report::{Exit, Report, denied_next};
 use agent::{Ports, Prompt, Undone, errand};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -49,10 +49,11 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// `/name …` is a command where there is one of this name, else words: paths begin with a slash too.
+    /// `/name …` is a command. A path begins with a slash too: with a second one in it, or where there is a file of that name, it
+    /// belongs to the words.
     ///
     /// # Errors
-    /// A command named by a flag that is not there.
+    /// A command that is not there.
     pub fn of(given: Given, named: Option<&str>, commands: &Commands) -> Result<Self, Report> {
         let words = given.words.trim();
         let ask = match named {
@@ -60,7 +61,7 @@ impl Wanted {
                 let command = commands.all.get(name).ok_or_else(|| unknown(name, commands))?;
                 Ask::Command(Box::new(command.clone()), words.to_owned())
             }
-            None => of_words(words, commands),
+            None => of_words(words, commands)?,
         };
         Ok(Self { ask, given })
     }
@@ -98,16 +99,28 @@ impl Wanted {
     }
 }
 
-fn of_words(words: &str, commands: &Commands) -> Ask {
+fn of_words(words: &str, commands: &Commands) -> Result<Ask, Report> {
     if let Some(line) = words.strip_prefix('!').map(str::trim).filter(|l| !l.is_empty()) {
-        return Ask::Shell(line.to_owned());
+        return Ok(Ask::Shell(line.to_owned()));
     }
-    let Some(rest) = words.strip_prefix('/') else { return Ask::Words };
+    let Some(rest) = words.strip_prefix('/') else { return Ok(Ask::Words) };
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     match commands.all.get(name) {
-        Some(command) => Ask::Command(Box::new(command.clone()), arguments.trim().to_owned()),
-        None => Ask::Words,
+        Some(command) => Ok(Ask::Command(Box::new(command.clone()), arguments.trim().to_owned())),
+        None if reads_like_a_command(name) && !Path::new("/").join(name).exists() => Err(mistyped(name, commands)),
+        None => Ok(Ask::Words),
     }
+}
+
+fn reads_like_a_command(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c))
+}
+
+/// Said to the model it would be words without a meaning.
+fn mistyped(name: &str, commands: &Commands) -> Report {
+    let Report { what, next, exit } = unknown(name, commands);
+    Report::new(exit, what, format!("{next} For the model to read `/{name}` as it stands, begin with another word."))
 }
 
 fn unknown(name: &str, commands: &Commands) -> Report {
@@ -186,7 +199,13 @@ impl Desk<'_> {
 
     async fn mention(&self, mention: &Mention, prompt: &mut Prompt) -> Result<(), Report> {
         let Some(path) = self.path(&mention.name) else {
-            prompt.notes.extend(self.agent(&mention.name));
+            match self.agent(&mention.name) {
+                Some(note) => prompt.notes.push(note),
+                None => say(&format!(
+                    "`@{}` names no file here and no agent: the model reads it as it stands",
+                    mention.name
+                )),
+            }
             return Ok(());
         };
         let mut input = json!({ "filePath": path });
@@ -289,7 +308,7 @@ fn refused(what: &str, undone: &Undone) -> Report {
         _ => Exit::Failed,
     };
     let why = undone.blocked.as_ref().unwrap_or(&undone.message);
-    Report::new(exit, format!("{what}: {why}"), "Allow it with --allow or a rule in the config, or leave it out.")
+    Report::new(exit, format!("{what}: {why}"), denied_next(why))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use agent::AgentError;
 use agent::journal::UndoError;
 use model::budget::Limit;
 use model::event::{Ending, RunOutcome};
+use model::permission::Denial;
 use model::provider::{FailureKind, ProviderFailure};
 use model::store::StoreError;
 use runtime::RuntimeError;
@@ -174,11 +175,9 @@ pub fn of_ending(ending: &Ending, model: &str) -> Option<Report> {
         Ending::Done => None,
         Ending::Failed(failure) => Some(of_failure(failure, model)),
         Ending::Internal(why) => Some(Report::internal(format!("the run broke off: {why}"))),
-        Ending::Denied(why) => exit(
-            format!("the run was stopped since an act was not permitted: {why}"),
-            "Allow it with `--allow PERMISSION[:PATTERN]` or a rule in the config, answer on a terminal, or use --yes.",
-            Exit::Denied,
-        ),
+        Ending::Denied(why) => {
+            exit(format!("the run was stopped since an act was not permitted: {why}"), denied_next(why), Exit::Denied)
+        }
         Ending::Limit(limit) => exit(of_limit(*limit).into(), of_limit_next(*limit), Exit::Limit),
         Ending::Looped(what) => exit(
             format!("the run was stopped since it went round in circles: {what}"),
@@ -191,6 +190,20 @@ pub fn of_ending(ending: &Ending, model: &str) -> Option<Report> {
             Exit::Interrupted,
         ),
     }
+}
+
+/// What to do about an act that was not permitted, by the words in which it was told.
+#[must_use]
+pub fn denied_next(why: &str) -> &'static str {
+    let said = |denial: Denial| why.contains(&denial.to_string());
+    if said(Denial::Rejected(None)) {
+        return "Say to the model what it should do instead: `airlock run --continue \"…\"`.";
+    }
+    if why.contains("the flow rule `") {
+        return "It was refused for what the session has read. [flow] in the config says which reading forbids what; a new session has read nothing.";
+    }
+    "Allow it with `--allow PERMISSION[:PATTERN]` or a rule in the config, answer on a terminal, or use --yes. Where the session has \
+     read secrets, rules do not answer for requests: --yes does, or [flow] in the config."
 }
 
 /// A request that came to nothing.
@@ -304,6 +317,19 @@ mod tests {
         assert_eq!(gone.exit.code(), 2);
         let locked: Report = StoreError::Locked { path: "x".into() }.into();
         assert_eq!(locked.exit.code(), 1);
+    }
+
+    #[test]
+    fn the_next_step_fits_the_refusal() {
+        for (denial, word) in [
+            (Denial::Unanswered, "--allow"),
+            (Denial::Rejected(None), "--continue"),
+            (Denial::Rejected(Some("not now".into())), "--continue"),
+        ] {
+            let report = of_ending(&Ending::Denied(format!("may not write x: {denial}")), "p/m").unwrap();
+            assert!(report.next.contains(word), "{denial}: {}", report.next);
+        }
+        assert!(denied_next("the flow rule `secret -> net` forbids it").contains("[flow]"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::dynamic::Docs;
 use crate::error::RuntimeError;
 use crate::manifest::{Manifest, SECTION};
-use wasmparser::{Encoding, Parser, Payload};
+use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload};
 
 /// Bytes of a component. Compiling costs time and memory in proportion.
 pub const SIZE_MAX: usize = 64 << 20;
@@ -45,7 +45,11 @@ impl Anatomy {
         match payload {
             Payload::ComponentImportSection(section) if within.len() == 1 => {
                 for import in section {
-                    self.imports.push(import.map_err(|e| invalid(name, &e))?.name.name.to_owned());
+                    let import = import.map_err(|e| invalid(name, &e))?;
+                    // A type is needed to name others and reaches nothing.
+                    if !matches!(import.ty, ComponentTypeRef::Type(_)) {
+                        self.imports.push(import.name.name.to_owned());
+                    }
                 }
             }
             Payload::ComponentExportSection(section) if within.len() == 1 => {
@@ -156,7 +160,8 @@ mod tests {
             (component (core module (@custom "airlock:manifest" "{\"fs\":{\"/\":\"rw\"}}")))
             (core module (@custom "airlock:manifest" "{\"description\":\"mine\"}"))
             (component (import "d:e/f" (instance)))
-            (import "a:b/c" (instance)))"#;
+            (import "a:b/c" (instance))
+            (import "kind" (type (sub resource))))"#;
         let a = Anatomy::read("x", &wat::parse_str(text).unwrap()).unwrap();
         assert_eq!(a.imports, ["a:b/c"]);
         assert!(a.exports.is_empty());

@@ -3,6 +3,7 @@
 use crate::engine::MEMORY_MAX;
 use crate::share::Pool;
 use model::grant::LimitsAsked;
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +34,12 @@ pub struct Bounds {
 
 /// Bytes of all attachments of one result.
 pub const ATTACHMENTS: usize = 20 << 20;
+/// Bytes of memory that a grant can give: one page at least.
+pub const MEMORY_RANGE: RangeInclusive<u64> = (64 << 10)..=(MEMORY_MAX as u64);
+/// Milliseconds of computing or of time.
+pub const TIME_RANGE: RangeInclusive<u64> = 1..=(WALL_MAX.as_secs() * 1000);
+/// Bytes of a result.
+pub const OUTPUT_RANGE: RangeInclusive<u64> = (1 << 10)..=(OUTPUT_MAX as u64);
 const WALL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 const OUTPUT_MAX: usize = 16 << 20;
 const HANDLES_MAX: usize = 64 << 10;

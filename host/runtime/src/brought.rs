@@ -85,7 +85,7 @@ impl Brought {
     ) -> Result<Source, RuntimeError> {
         name::check(name)?;
         if let Some(other) = taken.iter().find(|other| name::folded(other) == name::folded(name)) {
-            let what = format!("`{other}` is there already. Name it otherwise in the config");
+            let what = format!("`{other}` is there already, and what a config brings along is called as it says there");
             return Err(InstallError::Shadows { name: name.into(), what }.into());
         }
         let bytes = Bytes::Read(self.read(path)?.into());

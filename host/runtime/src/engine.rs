@@ -28,6 +28,8 @@ const WARM: u32 = 16;
 pub enum EngineKind {
     /// Tools and hooks.
     Acting,
+    /// Tools, where the room of the first is taken by calls that wait: the same code, and room made when it is needed.
+    Crowd,
     /// Providers: pure, and called for each read of a socket.
     Codec,
 }
@@ -35,7 +37,7 @@ pub enum EngineKind {
 impl EngineKind {
     pub fn name(self) -> &'static str {
         match self {
-            Self::Acting => "acting",
+            Self::Acting | Self::Crowd => "acting",
             Self::Codec => "codec",
         }
     }
@@ -45,10 +47,11 @@ impl EngineKind {
         [Self::Acting, Self::Codec].into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Instances that can work at once; further calls wait.
+    /// Instances for which room is made beforehand.
     pub fn slots(self) -> u16 {
         match self {
             Self::Acting => 100,
+            Self::Crowd => 0,
             Self::Codec => 50,
         }
     }
@@ -57,6 +60,7 @@ impl EngineKind {
     fn stacks(self) -> u32 {
         match self {
             Self::Acting => self.slots().into(),
+            Self::Crowd => 0,
             Self::Codec => 1,
         }
     }
@@ -64,7 +68,7 @@ impl EngineKind {
     /// Instances that rest between two steps of their conversations.
     pub fn resting(self) -> u16 {
         match self {
-            Self::Acting => 0,
+            Self::Acting | Self::Crowd => 0,
             Self::Codec => 16,
         }
     }
@@ -74,6 +78,7 @@ impl EngineKind {
 #[derive(Default)]
 pub struct Engines {
     acting: Once<Engine>,
+    crowd: Once<Engine>,
     codec: Once<Engine>,
     ticker: Arc<Ticker>,
 }
@@ -82,6 +87,7 @@ impl Engines {
     pub fn get(&self, kind: EngineKind) -> Result<Engine, RuntimeError> {
         let slot = match kind {
             EngineKind::Acting => &self.acting,
+            EngineKind::Crowd => &self.crowd,
             EngineKind::Codec => &self.codec,
         };
         slot.get(|| {
@@ -112,7 +118,10 @@ pub fn to_compile(kind: EngineKind) -> wasmtime::Result<Engine> {
 
 fn config(kind: EngineKind) -> Config {
     let mut config = compiling(kind);
-    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(kind)));
+    config.allocation_strategy(match kind {
+        EngineKind::Acting | EngineKind::Codec => InstanceAllocationStrategy::Pooling(pool(kind)),
+        EngineKind::Crowd => InstanceAllocationStrategy::OnDemand,
+    });
     config
 }
 

@@ -37,6 +37,7 @@ pub mod policy;
 mod progress;
 mod provider;
 mod registry;
+mod seats;
 mod secret;
 mod share;
 mod source;
@@ -49,6 +50,7 @@ mod vault;
 mod veil;
 pub mod yaml;
 
+pub use bounds::{MEMORY_RANGE, OUTPUT_RANGE, TIME_RANGE};
 pub use brought::{Brought, PluginUse, Use, granted_to_file};
 pub use compile::{Compiler, compile_apart};
 pub use error::RuntimeError;

@@ -26,6 +26,7 @@ pub struct Loader {
     /// Where strangers' components are compiled; without one in this process.
     compiler: Option<Compiler>,
     linker: Once<Arc<Linker<CallState>>>,
+    crowd_linker: Once<Arc<Linker<CallState>>>,
     /// Without a vault: what was compiled to be described is not compiled again to be run.
     held: Mutex<HashMap<(Digest, EngineKind), Held>>,
 }
@@ -43,7 +44,14 @@ impl Loader {
         let vault = Vault::open(owner, cache_dir, data_dir)
             .inspect_err(|error| tracing::warn!(%error, "no cache for compiled code; every start compiles anew"))
             .ok();
-        Self { machine, vault, compiler, linker: Once::default(), held: Mutex::default() }
+        Self {
+            machine,
+            vault,
+            compiler,
+            linker: Once::default(),
+            crowd_linker: Once::default(),
+            held: Mutex::default(),
+        }
     }
 
     #[must_use]
@@ -68,8 +76,25 @@ impl Loader {
     /// # Errors
     /// When it cannot be compiled, or imports what there is not.
     pub fn link_acting(&self, raw: &Raw<'_>) -> Result<InstancePre<CallState>, RuntimeError> {
-        let (engine, component) = self.component(EngineKind::Acting, raw)?;
-        let linker = self.linker.get(|| linker::acting(&engine).map(Arc::new));
+        self.link(EngineKind::Acting, &self.linker, raw)
+    }
+
+    /// As [`Self::link_acting`], for the room that is made when it is needed.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn link_crowd(&self, raw: &Raw<'_>) -> Result<InstancePre<CallState>, RuntimeError> {
+        self.link(EngineKind::Crowd, &self.crowd_linker, raw)
+    }
+
+    fn link(
+        &self,
+        kind: EngineKind,
+        linker: &Once<Arc<Linker<CallState>>>,
+        raw: &Raw<'_>,
+    ) -> Result<InstancePre<CallState>, RuntimeError> {
+        let (engine, component) = self.component(kind, raw)?;
+        let linker = linker.get(|| linker::acting(&engine).map(Arc::new));
         let linker = linker.map_err(|e| RuntimeError::Engine { why: format!("{e:#}") })?;
         linker.instantiate_pre(&component).map_err(|e| unlinkable(raw.name, &e))
     }

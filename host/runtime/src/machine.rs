@@ -4,6 +4,7 @@
 use crate::engine::{EngineKind, Engines, Running};
 use crate::error::RuntimeError;
 use crate::lanes::Lanes;
+use crate::seats::Seats;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use wasmtime::Engine;
@@ -15,7 +16,7 @@ const HOOKS: u16 = 8;
 pub struct Machine {
     engines: Engines,
     pub(crate) lanes: Lanes,
-    pub(crate) tools: Arc<Semaphore>,
+    pub(crate) seats: Seats,
     pub(crate) hooks: Arc<Semaphore>,
     pub(crate) codecs: Arc<Semaphore>,
     /// For codecs that rest between two steps.
@@ -30,7 +31,7 @@ impl Machine {
         Arc::new(Self {
             engines: Engines::default(),
             lanes: Lanes::default(),
-            tools: places(EngineKind::Acting.slots() - HOOKS),
+            seats: Seats::new((EngineKind::Acting.slots() - HOOKS).into()),
             hooks: places(HOOKS),
             codecs: places(EngineKind::Codec.slots()),
             resting: places(EngineKind::Codec.resting()),

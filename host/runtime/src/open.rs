@@ -16,7 +16,8 @@ use crate::loader::Loader;
 use crate::machine::Machine;
 use crate::provider::{Adapter, ProviderConfig};
 use crate::registry::{HookPoint, Plugin, PluginInfo, ProviderInfo};
-use crate::share::{Crowd, Place, Pool, Share, Tenant};
+use crate::seats::Seat;
+use crate::share::{Crowd, Pool, Share, Tenant};
 use crate::source::{Bytes, Source};
 use crate::tools::ToolSet;
 use model::background::Background;
@@ -297,8 +298,8 @@ impl Runtime {
     }
 
     /// A place for one more call of a tool; waits for one.
-    pub(crate) async fn admit(&self) -> Result<Place, Crowd> {
-        self.tenant.admit(&self.machine.tools).await
+    pub(crate) async fn admit(&self) -> Result<Seat, Crowd> {
+        self.tenant.admit(&self.machine.seats).await
     }
 
     /// A place for one more hook; waits for one.

@@ -5,18 +5,21 @@ use crate::anatomy::{self, Anatomy};
 use crate::callable::Callable;
 use crate::compile::{Digest, Raw};
 use crate::describe::describe;
+use crate::engine::EngineKind;
 use crate::error::RuntimeError;
-use crate::install::signer;
+use crate::install::{rename, signer};
 use crate::loader::Loader;
 use crate::manifest::Manifest;
 use crate::once::Once;
 use crate::source::{Bytes, Origin, Source};
+use crate::state::CallState;
 use crate::v0_1::{Codec, Hook};
 use model::grant::Grant;
 use model::provider::Model;
 use model::tool::ToolSpec;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use wasmtime::component::InstancePre;
 
 /// What a model adapter says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -166,12 +169,13 @@ pub struct Plugin {
     /// The name, as the states of its calls hold it.
     pub label: Arc<str>,
     tool: Once<Callable>,
+    crowded: Once<Callable>,
     hook: Once<Hook>,
     codec: Once<Codec>,
 }
 
 /// Told of before the code that they depend on changes its shape.
-const FORMAT: &str = concat!("about 3, ", env!("CARGO_PKG_VERSION"));
+const FORMAT: &str = concat!("about 4, ", env!("CARGO_PKG_VERSION"));
 
 impl Plugin {
     /// What the vault knows of it, if it does.
@@ -212,7 +216,10 @@ impl Plugin {
         Self::new(source, digest, about)
     }
 
-    fn new(source: Source, digest: Digest, about: About) -> Self {
+    fn new(source: Source, digest: Digest, mut about: About) -> Self {
+        if let Some(installed) = source.installed() {
+            rename(&mut about.tools, &installed.pinned.tools);
+        }
         Self {
             grant: Arc::new(granted(&source, &about)),
             label: source.name.as_str().into(),
@@ -220,6 +227,7 @@ impl Plugin {
             digest,
             about,
             tool: Once::default(),
+            crowded: Once::default(),
             hook: Once::default(),
             codec: Once::default(),
         }
@@ -235,19 +243,43 @@ impl Plugin {
         }
     }
 
+    /// What it calls a tool itself.
+    #[must_use]
+    pub fn own_name<'a>(&'a self, tool: &'a str) -> &'a str {
+        let mut renamed = self.source.installed().into_iter().flat_map(|i| &i.pinned.tools);
+        renamed.find(|(_, here)| *here == tool).map_or(tool, |(own, _)| own)
+    }
+
     /// The tool where it is loaded already: whoever has to load it must not do so on a thread that others wait for.
-    pub fn loaded_tool(&self) -> Option<Callable> {
-        self.tool.peek()
+    pub fn loaded_tool(&self, kind: EngineKind) -> Option<Callable> {
+        if kind == EngineKind::Crowd { self.crowded.peek() } else { self.tool.peek() }
     }
 
     /// # Errors
     /// When it cannot be compiled or linked.
     pub fn tool(&self, loader: &Loader) -> Result<Callable, RuntimeError> {
-        self.tool.get(|| {
-            let pre = self.raw(|raw| loader.link_acting(raw))?;
-            let of_contract = anatomy::exports(&self.about.exports, "tool");
-            Callable::new(&pre, of_contract).map_err(|e| unlinkable(&self.source.name, &e))
-        })
+        self.tool.get(|| self.callable(|raw| loader.link_acting(raw)))
+    }
+
+    /// As [`Self::tool`], on the engine where there is room. What the first one refuses for its size is refused on both.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn tool_on(&self, kind: EngineKind, loader: &Loader) -> Result<Callable, RuntimeError> {
+        let tool = self.tool(loader)?;
+        if kind != EngineKind::Crowd {
+            return Ok(tool);
+        }
+        self.crowded.get(|| self.callable(|raw| loader.link_crowd(raw)))
+    }
+
+    fn callable(
+        &self,
+        link: impl FnOnce(&Raw<'_>) -> Result<InstancePre<CallState>, RuntimeError>,
+    ) -> Result<Callable, RuntimeError> {
+        let pre = self.raw(link)?;
+        let of_contract = anatomy::exports(&self.about.exports, "tool");
+        Callable::new(&pre, of_contract).map_err(|e| unlinkable(&self.source.name, &e))
     }
 
     /// # Errors

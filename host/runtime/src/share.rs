@@ -2,17 +2,18 @@
 //! then refused in words that say which bound it was.
 
 use crate::engine::EngineKind;
+use crate::seats::{Seat, Seats, Turn};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
 /// Bounds for one owner. Whoever opens the [`Runtime`](crate::Runtime) sets them: they protect the machine, and other owners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Calls of tools at once, those that wait for an answer of the person included.
+    /// Calls of tools that work at once. Those that wait for an answer of the person are bounded by their memory.
     pub instances: usize,
     /// Bytes of linear memory of everything that runs, rests or waits.
     pub memory: usize,
@@ -65,12 +66,6 @@ pub struct Tenant {
     pool: Arc<Pool>,
 }
 
-/// Held while an instance lives.
-pub struct Place {
-    _own: OwnedSemaphorePermit,
-    _machine: OwnedSemaphorePermit,
-}
-
 impl Tenant {
     pub fn new(share: Share) -> Self {
         Self { share, places: Arc::new(Semaphore::new(share.instances)), pool: Pool::new(share.memory) }
@@ -81,27 +76,22 @@ impl Tenant {
         Arc::clone(&self.pool)
     }
 
-    /// A place for one more call, on one of the machine's `places`; waits for it. What the owner may have is looked at first: nobody
+    /// A place for one more call, on one of the machine's `seats`; waits for it. What the owner may have is looked at first: nobody
     /// holds a place of the machine while they wait for their own calls to end.
     ///
     /// # Errors
     /// What was not to be had in time.
-    pub async fn admit(&self, places: &Arc<Semaphore>) -> Result<Place, Crowd> {
+    pub async fn admit(&self, seats: &Seats) -> Result<Seat, Crowd> {
         let mut lacks = Crowd::Instances(self.share);
         let admitted = timeout(self.share.wait, async {
-            let own = taken(&self.places).await;
+            let own = Turn::take(&self.places).await;
             lacks = Crowd::Memory(self.share);
             self.pool.room().await;
             lacks = Crowd::Machine(self.share);
-            Some(Place { _own: own?, _machine: taken(places).await? })
+            seats.take(own).await
         });
-        admitted.await.ok().flatten().ok_or(lacks)
+        admitted.await.map_err(|_| lacks)
     }
-}
-
-/// The semaphores are never closed.
-async fn taken(places: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
-    Arc::clone(places).acquire_owned().await.ok()
 }
 
 /// Memory in use of one owner's instances, as it really is: what is reserved for them costs nothing.
@@ -155,7 +145,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_finds_no_place_is_told_which_one() {
-        let machine = Arc::new(Semaphore::new(2));
+        let machine = Seats::new(2);
         let (ann, bob, eve) = (tenant(1, 10), tenant(5, 10), tenant(5, 10));
         let held = ann.admit(&machine).await.ok();
         assert!(held.is_some());
@@ -171,7 +161,7 @@ mod tests {
 
     #[tokio::test]
     async fn memory_that_is_given_back_lets_the_next_one_in() {
-        let (machine, ann) = (Arc::new(Semaphore::new(2)), Tenant::new(Share { memory: 10, ..Share::default() }));
+        let (machine, ann) = (Seats::new(2), Tenant::new(Share { memory: 10, ..Share::default() }));
         assert!(ann.pool.take(10) && !ann.pool.take(1));
         let pool = ann.pool();
         let giver = tokio::spawn(async move {

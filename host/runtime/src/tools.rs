@@ -4,6 +4,7 @@ use crate::bounds::Bounds;
 use crate::callable::{Answer, Callable};
 use crate::caps::Funnel;
 use crate::caps::process::{Held, Sandbox};
+use crate::engine::EngineKind;
 use crate::fault::Fault;
 use crate::instance::Call;
 use crate::leave::Lease;
@@ -20,6 +21,7 @@ use model::journal::Journal;
 use model::permission::{Actor, Gate};
 use model::tool::{ProgressSink, ToolCall, ToolFailure, ToolOutput, ToolSpec, Tools};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -108,24 +110,25 @@ impl Job {
     async fn run(self) -> Result<ToolOutput, ToolFailure> {
         let interrupted = || ToolFailure::new(FailureKind::Interrupted, "Interrupted.");
         let lease = self.lease()?;
-        let _place = tokio::select! {
+        let seat = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(interrupted()),
-            place = self.runtime.admit() => place.map_err(|crowd| self.explain(&Fault::Waited(crowd)))?,
+            seat = self.runtime.admit() => seat.map(Arc::new).map_err(|crowd| self.explain(&Fault::Waited(crowd)))?,
         };
         let loader = self.runtime.loader();
         let tool = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(interrupted()),
-            tool = self.load() => tool?,
+            tool = self.load(seat.kind) => tool?,
         };
         let grant = lease.as_ref().map_or_else(|| Arc::clone(&self.plugin.grant), |l| self.plugin.granted(&l.given));
-        let funnel = Arc::new(self.funnel(&grant, lease.clone()));
+        let funnel = Arc::new(self.funnel(&grant, lease.clone()).seated(seat));
         if !self.plugin.source.is_bundled() {
             funnel.taint(Label::Plugin);
         }
         let mut call = Call::new(tool.engine(), self.setup(grant, lease, Arc::clone(&funnel)), loader.running());
-        let given = call.run(&self.cancel, async |store| tool.call(store, &self.call).await).await;
+        let own = self.as_it_calls_it();
+        let given = call.run(&self.cancel, async |store| tool.call(store, &own).await).await;
         let outcome = self.judge(given, call.bounds.output);
         let outcome = told(outcome, call.store.data(), &call.bounds);
         call.store.data_mut().files.settle(outcome.is_ok()).await;
@@ -150,18 +153,26 @@ impl Job {
         Ok(Some(Lease { given: leave.grant().ok_or_else(gone)?, leave }))
     }
 
+    /// The call under the name that the component itself gives its tool.
+    fn as_it_calls_it(&self) -> Cow<'_, ToolCall> {
+        match self.plugin.own_name(&self.call.tool) {
+            own if own == self.call.tool => Cow::Borrowed(&self.call),
+            own => Cow::Owned(ToolCall { tool: own.to_owned(), ..self.call.clone() }),
+        }
+    }
+
     /// The first call of all compiles the component, which takes its time and a thread of its own. The code of one of ours that is
     /// kept is there sooner than such a thread.
-    async fn load(&self) -> Result<Callable, ToolFailure> {
+    async fn load(&self, kind: EngineKind) -> Result<Callable, ToolFailure> {
         let unavailable = |why: String| ToolFailure::new(FailureKind::Unavailable, why);
         let loader = self.runtime.loader();
         let is_near = || self.plugin.source.is_bundled() && loader.holds_acting(&self.plugin.digest);
-        if self.plugin.loaded_tool().is_some() || is_near() {
-            return self.plugin.tool(loader).map_err(|e| unavailable(e.to_string()));
+        if self.plugin.loaded_tool(kind).is_some() || is_near() {
+            return self.plugin.tool_on(kind, loader).map_err(|e| unavailable(e.to_string()));
         }
         let (runtime, plugin) = (Arc::clone(&self.runtime), Arc::clone(&self.plugin));
-        let loaded =
-            tokio::task::spawn_blocking(move || plugin.tool(runtime.loader()).map_err(|e| e.to_string())).await;
+        let load = move || plugin.tool_on(kind, runtime.loader()).map_err(|e| e.to_string());
+        let loaded = tokio::task::spawn_blocking(load).await;
         loaded.map_err(|e| unavailable(e.to_string()))?.map_err(unavailable)
     }
 

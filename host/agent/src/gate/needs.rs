@@ -136,12 +136,18 @@ fn file(actor: &Actor, permission: &str, path: &Path) -> Vec<Need> {
         if permission == "edit" && inside.components().any(|c| c.as_os_str() == ".git") {
             return vec![Need::new(GIT, shown, None)];
         }
-        // Leave to edit is leave to edit the worktree; a read that is asked for at all is about this file.
-        let always = if permission == "edit" { Some("*".to_owned()) } else { exactly(&shown) };
+        let always = if permission == "edit" { around(inside, &shown) } else { exactly(&shown) };
         return vec![Need::new(permission, shown, always)];
     }
     let shown = path.to_string_lossy();
     vec![external(&shell::holder(&path)), Need::new(permission, shown.clone(), exactly(&shown))]
+}
+
+/// Leave to edit a file for good is leave to edit its folder; one that lies at the root stands for itself, for its folder is everything.
+/// A read that is asked for at all is about one file.
+fn around(inside: &Path, shown: &str) -> Option<String> {
+    let folder = inside.parent().map(|f| f.to_string_lossy().into_owned()).filter(|f| !f.is_empty());
+    folder.map_or_else(|| exactly(shown), |f| exactly(&f).map(|f| format!("{f}/*")))
 }
 
 /// What git keeps of itself: a hook or a setting there is code that runs outside of every wall, at the person's next commit. Leave to

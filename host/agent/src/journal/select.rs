@@ -68,7 +68,8 @@ fn child(metadata: &Metadata) -> Option<SessionId> {
 /// What the host said under `scan.uncovered` of a call that ran programs.
 fn uncovered(metadata: &Metadata) -> Vec<String> {
     let list = metadata.get("scan").and_then(|scan| scan.get("uncovered")).and_then(|list| list.as_array());
-    list.into_iter().flatten().filter_map(|line| line.as_str().map(str::to_owned)).collect()
+    let told = |line: &str| format!("a program may have changed it, and it is not taken back: {line}");
+    list.into_iter().flatten().filter_map(|line| line.as_str().map(told)).collect()
 }
 
 /// The newest message of a person that still counts.

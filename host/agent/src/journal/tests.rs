@@ -213,7 +213,7 @@ async fn what_is_not_covered_is_said() {
     w.answer_saying("c1", serde_json::json!({"scan": {"uncovered": ["target/ is ignored"]}}));
     w.write("/w/a", "1");
     let (plan, _) = w.rewinder().preview(&w.session, None, Reach::Both).await.unwrap();
-    assert_eq!(plan.remarks, ["target/ is ignored"]);
+    assert_eq!(plan.remarks, ["a program may have changed it, and it is not taken back: target/ is ignored"]);
     assert_eq!(w.disk.look(Path::new("/w/a")).unwrap().image, crate::testing::undo::file_image("1", 0o644));
 }
 

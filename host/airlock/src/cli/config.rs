@@ -7,6 +7,7 @@ use crate::config::names::{self, Known};
 use crate::report::Report;
 use clap::Subcommand;
 use model::grant::Grant;
+use model::permission::Rule;
 use model::provider::ModelRef;
 use runtime::Use;
 use serde_json::{Map, Value, json};
@@ -67,7 +68,7 @@ fn in_force(ground: &Ground) -> Value {
         "providers": c.providers.iter().map(|(n, p)| (n.clone(), provider(p))).collect::<Map<_, _>>(),
         "permission": {
             "continue": c.go_on,
-            "rules": c.rules().map(|(from, r)| json!({ "rule": r.to_string(), "from": from })).collect::<Vec<_>>(),
+            "rules": c.rules().map(|(from, r, counts)| rule(from, r, counts)).collect::<Vec<_>>(),
         },
         "limits": {
             "steps": c.limits.steps,
@@ -109,6 +110,15 @@ fn in_force(ground: &Ground) -> Value {
         }))).collect::<Map<_, _>>(),
         "agents": c.agents.keys().collect::<Vec<_>>(),
     })
+}
+
+/// One that does not count says why.
+fn rule(from: &str, rule: &Rule, counts: bool) -> Value {
+    let mut value = json!({ "rule": rule.to_string(), "from": from });
+    if !counts {
+        value["ignored"] = "not in force: the file is not trusted".into();
+    }
+    value
 }
 
 fn plugin(how: &Use) -> Value {
@@ -155,8 +165,9 @@ fn leaves(path: &str, value: &Value, out: &mut String) {
         Value::Object(map) if map.len() == 2 && map.contains_key("from") && map.contains_key("value") => {
             let _ = writeln!(out, "{path} = {}  # {}", map["value"], plain(&map["from"]));
         }
-        Value::Object(map) if map.len() == 2 && map.contains_key("from") && map.contains_key("rule") => {
-            let _ = writeln!(out, "{path}: {}  # {}", plain(&map["rule"]), plain(&map["from"]));
+        Value::Object(map) if map.contains_key("from") && map.contains_key("rule") => {
+            let ignored = map.get("ignored").map(|why| format!(" ({})", plain(why))).unwrap_or_default();
+            let _ = writeln!(out, "{path}: {}  # {}{ignored}", plain(&map["rule"]), plain(&map["from"]));
         }
         Value::Object(map) => {
             for (key, inner) in map {
@@ -183,8 +194,9 @@ mod tests {
     fn the_config_is_shown_a_line_a_leaf() {
         let value = json!({
             "files": ["a"], "model": { "value": "p/m", "from": "f" }, "none": null,
-            "permission": { "rules": [{ "rule": "deny bash:*", "from": "f" }] },
+            "permission": { "rules": [{ "rule": "deny bash:*", "from": "f" }, { "rule": "allow x", "from": "g", "ignored": "no" }] },
         });
-        assert_eq!(as_lines(&value), "files = [\"a\"]\nmodel = \"p/m\"  # f\npermission.rules: deny bash:*  # f\n");
+        let rules = "permission.rules: deny bash:*  # f\npermission.rules: allow x  # g (no)\n";
+        assert_eq!(as_lines(&value), format!("files = [\"a\"]\nmodel = \"p/m\"  # f\n{rules}"));
     }
 }

@@ -27,15 +27,36 @@ pub struct DoctorArgs {
 struct Finding {
     what: &'static str,
     ok: bool,
+    weight: Weight,
     found: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Weight {
+    Fine,
+    /// Everything works, with less protection or more slowly.
+    Warning,
+    /// Something cannot work.
+    Failure,
 }
 
 impl Finding {
     fn of<E: std::fmt::Display>(what: &'static str, found: Result<String, E>) -> Self {
         match found {
-            Ok(found) => Self { what, ok: true, found },
-            Err(why) => Self { what, ok: false, found: why.to_string() },
+            Ok(found) => Self::new(what, Weight::Fine, found),
+            Err(why) => Self::new(what, Weight::Failure, why.to_string()),
         }
+    }
+
+    fn new(what: &'static str, weight: Weight, found: String) -> Self {
+        Self { what, ok: weight == Weight::Fine, weight, found }
+    }
+
+    /// What would be a failure elsewhere is bearable here.
+    fn bearable(self) -> Self {
+        let weight = if self.weight == Weight::Failure { Weight::Warning } else { self.weight };
+        Self { weight, ..self }
     }
 }
 
@@ -47,18 +68,21 @@ pub async fn main(args: &DoctorArgs) -> Result<Exit, Report> {
         Format::Json => findings.iter().try_for_each(print_json)?,
         Format::Text => print_foreign(&columns(&findings.iter().map(row).collect::<Vec<_>>()))?,
     }
-    // What is missing on a machine is told; a boundary that does not hold is a failure.
-    Ok(if args.attack && findings.iter().any(|f| !f.ok) { Exit::Failed } else { Exit::Well })
+    Ok(if findings.iter().any(|f| f.weight == Weight::Failure) { Exit::Failed } else { Exit::Well })
 }
 
 fn row(f: &Finding) -> Vec<String> {
-    let mark = if f.ok { "ok" } else { "NO" };
+    let mark = match f.weight {
+        Weight::Fine => "ok",
+        Weight::Warning => "!!",
+        Weight::Failure => "NO",
+    };
     vec![mark.into(), f.what.into(), f.found.clone()]
 }
 
 async fn findings(ground: &Ground) -> Vec<Finding> {
     let paths = &ground.paths;
-    let fine = |what, found: String| Finding { what, ok: true, found };
+    let fine = |what, found: String| Finding::new(what, Weight::Fine, found);
     let files: Vec<String> = ground.config.files.iter().map(|f| f.display().to_string()).collect();
     vec![
         fine("version", env!("CARGO_PKG_VERSION").into()),
@@ -66,13 +90,15 @@ async fn findings(ground: &Ground) -> Vec<Finding> {
         fine("workspace", ground.place.worktree.display().to_string()),
         Finding::of("ledger", ledger(ground).await),
         Finding::of("outputs", writable(&paths.data.join("outputs"))),
-        Finding::of("cache", writable(&paths.cache.join("compiled"))),
+        Finding::of("cache", writable(&paths.cache.join("compiled"))).bearable(),
         Finding::of("plugins", plugins().await),
         wire::sandbox().map_or_else(
-            || Finding {
-                what: "sandbox",
-                ok: false,
-                found: "none: programs run without one (see --require-sandbox)".into(),
+            || {
+                Finding::new(
+                    "sandbox",
+                    Weight::Warning,
+                    "none: programs run without one (see --require-sandbox)".into(),
+                )
             },
             |level| fine("sandbox", level),
         ),

@@ -2,9 +2,10 @@
 //! line, and shown to nobody; a component names it, and the host puts it into requests to its hosts alone.
 
 use super::auth::read_hidden;
-use super::{Format, Ground, Listing, columns, print, print_json};
+use super::{Format, Ground, Listing, columns, print, print_json, say};
 use crate::config::keys::Keys;
 use crate::config::paths::Paths;
+use crate::config::providers;
 use crate::config::ring::Ring;
 use crate::config::secrets::{Declared, Origin};
 use crate::report::Report;
@@ -60,6 +61,7 @@ fn set(args: &SetArgs) -> Result<(), Report> {
         Report::usage(e.to_string(), "Name hosts as --host api.example.com or --host http://127.0.0.1:8080.")
     };
     Requests::to(&args.hosts).map_err(bad)?;
+    warnings(args).iter().for_each(|w| say(w));
     let paths = Paths::find()?;
     let value = read_hidden("Secret", &args.name, HOW)?;
     let (data, name, hosts) = (&paths.data, &args.name, args.hosts.clone());
@@ -74,6 +76,25 @@ fn set(args: &SetArgs) -> Result<(), Report> {
             print(&format!("{how} the secret {} for {}\n", args.name, args.hosts.join(", ")))
         }
     }
+}
+
+/// What was probably not meant.
+fn warnings(args: &SetArgs) -> Vec<String> {
+    let wide = args
+        .hosts
+        .iter()
+        .filter(|host| host.split("://").last().is_some_and(|h| h.trim_matches(['*', '.', ':']).is_empty()));
+    let wide = wide.map(|host| {
+        format!("with --host {host} any component that was granted this secret can send it to any host it may reach; name the hosts that need it")
+    });
+    let is_service = providers::KNOWN.iter().any(|known| known.id == args.name);
+    let key = is_service.then(|| {
+        format!(
+            "a secret is for tools; the key of the model service `{0}` is kept with `airlock auth add {0}`",
+            args.name
+        )
+    });
+    wide.chain(key).collect()
 }
 
 const HOW: &str = "Type it where `airlock secret set NAME --host HOST` asks for it, or give it on standard input.";

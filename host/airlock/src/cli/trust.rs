@@ -16,6 +16,9 @@ pub struct TrustArgs {
     command: Option<TrustCommand>,
     /// A folder of the workspace, instead of the working directory
     dir: Option<PathBuf>,
+    /// The same, as other commands have it
+    #[arg(long = "dir", value_name = "DIR")]
+    folder: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -35,8 +38,9 @@ enum TrustCommand {
 
 pub fn main(args: &TrustArgs) -> Result<(), Report> {
     let paths = Paths::find()?;
+    let folder = args.folder.as_deref();
     match &args.command {
-        None => trust(&paths, args.dir.as_deref()),
+        None => trust(&paths, args.dir.as_deref().or(folder)),
         Some(TrustCommand::List { format }) => list(&paths, *format),
         Some(TrustCommand::Revoke { dir }) => revoke(&paths, dir.as_deref()),
     }
@@ -83,9 +87,20 @@ fn list(paths: &Paths, format: Format) -> Result<(), Report> {
 }
 
 fn revoke(paths: &Paths, dir: Option<&Path>) -> Result<(), Report> {
-    let file = file_of(dir)?;
+    let file = match remembered(paths, dir.unwrap_or(Path::new(".")))? {
+        Some(file) => file,
+        None => file_of(dir)?,
+    };
     Trust::revoke(&paths.data, &file)?;
     print_foreign(&format!("{} is not trusted any more\n", file.display()))
+}
+
+/// What is trusted there, whether or not it still is there: `trust list` shows files that are gone too.
+fn remembered(paths: &Paths, dir: &Path) -> Result<Option<PathBuf>, Report> {
+    let trust = Trust::load(&paths.data)?;
+    let whole = dir.canonicalize().or_else(|_| std::path::absolute(dir)).unwrap_or_else(|_| dir.to_owned());
+    let candidates = [whole.join("airlock.toml"), whole];
+    Ok(candidates.into_iter().find(|file| trust.workspaces.contains_key(file)))
 }
 
 impl From<TrustError> for Report {

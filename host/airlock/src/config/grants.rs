@@ -7,6 +7,7 @@ use model::grant::place::spelt;
 use model::grant::{AllowList, Grant, LimitsAsked, Mode, Programs, Requests, is_name};
 use runtime::Manifest;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -109,7 +110,7 @@ fn limits(node: &Node<'_>) -> Result<LimitsAsked, ConfigError> {
     let table = node.table()?;
     table.only(LIMITS)?;
     let time = |n: &Node<'_>| duration(n).map(milliseconds);
-    Ok(LimitsAsked {
+    let limits = LimitsAsked {
         memory: table.read("memory", size)?,
         cpu_ms: table.read("cpu", time)?,
         wall_ms: table.read("wall", time)?,
@@ -118,7 +119,29 @@ fn limits(node: &Node<'_>) -> Result<LimitsAsked, ConfigError> {
         handles: table.read("handles", number)?,
         log: table.read("log", size)?,
         progress: table.read("progress", size)?,
-    })
+    };
+    let wrong = |(why, hint): (String, String)| node.bad(why, hint);
+    out_of_range(&limits).map_or(Ok(limits), |w| Err(wrong(w)))
+}
+
+/// Why one of these limits makes no sense, and what would.
+#[must_use]
+pub fn out_of_range(limits: &LimitsAsked) -> Option<(String, String)> {
+    let bytes = |n: u64| match n {
+        n if n >= 1 << 20 => format!("{}MiB", n >> 20),
+        n => format!("{}KiB", n >> 10),
+    };
+    let time = |ms: u64| humantime::format_duration(Duration::from_millis(ms)).to_string();
+    let check = |name: &str, value: Option<u64>, range: RangeInclusive<u64>, shown: &dyn Fn(u64) -> String| {
+        value.filter(|v| !range.contains(v)).map(|_| {
+            let hint = format!("Say something from {} to {}.", shown(*range.start()), shown(*range.end()));
+            (format!("the limit `{name}` makes no sense: nothing runs with so little, or is given so much"), hint)
+        })
+    };
+    check("memory", limits.memory, runtime::MEMORY_RANGE, &bytes)
+        .or_else(|| check("cpu", limits.cpu_ms, runtime::TIME_RANGE, &time))
+        .or_else(|| check("wall", limits.wall_ms, runtime::TIME_RANGE, &time))
+        .or_else(|| check("output", limits.output, runtime::OUTPUT_RANGE, &bytes))
 }
 
 fn number(node: &Node<'_>) -> Result<u64, ConfigError> {
@@ -213,6 +236,10 @@ mod tests {
             ("[fs]\nx = \"wx\"", ["line 2", "no way to use a folder"]),
             ("[limits]\nmemory = \"many\"", ["line 2", "no size"]),
             ("[limits]\nmemry = \"1MiB\"", ["line 2", "memry"]),
+            ("[limits]\nmemory = \"1KiB\"", ["line 1", "`memory` makes no sense"]),
+            ("[limits]\nmemory = \"99999GiB\"", ["line 1", "`memory` makes no sense"]),
+            ("[limits]\ncpu = \"0s\"", ["line 1", "`cpu` makes no sense"]),
+            ("[limits]\nwall = \"25h\"", ["line 1", "`wall` makes no sense"]),
             ("[http]\nhosts = [\"a b\"]", ["line 1", "no host"]),
             ("[fs]\n\"a\\nb\" = \"ro\"", ["line 2", "control characters"]),
             ("[process]\nprograms = [\"git; may touch nothing else\"]", ["line 2", "cannot be a name"]),

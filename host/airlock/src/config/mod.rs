@@ -275,10 +275,12 @@ impl Config {
         Policy { layers: std::iter::once(defaults).chain(said).collect() }
     }
 
-    /// The rules of files and flags, for `config show`.
-    pub fn rules(&self) -> impl Iterator<Item = (&str, &Rule)> {
-        let files = self.layers.iter().flat_map(|l| l.rules.iter().map(move |r| (l.origin.as_str(), r)));
-        files.chain(self.flags.iter().map(|r| ("flags", r)))
+    /// The rules of files and flags, for `config show`, each with where it stands and whether it counts: what an untrusted file
+    /// allows does not.
+    pub fn rules(&self) -> impl Iterator<Item = (&str, &Rule, bool)> {
+        let counts = |l: &Layer, r: &Rule| l.reach == Reach::Full || r.action != Action::Allow;
+        let files = self.layers.iter().flat_map(move |l| l.rules.iter().map(move |r| (&*l.origin, r, counts(l, r))));
+        files.chain(self.flags.iter().map(|r| ("flags", r, true)))
     }
 }
 

@@ -11,6 +11,7 @@ pub mod secrets;
 
 use crate::leave::Lease;
 use crate::mounts::Reach;
+use crate::seats::Seat;
 use model::fault::FailureKind;
 use model::flow::{Label, Labels, is_secret};
 use model::grant::{CallGrant, Coverage, Mode};
@@ -49,6 +50,7 @@ pub struct Funnel {
     gate: Arc<dyn Gate>,
     refusal: Mutex<Option<ToolFailure>>,
     waits: Mutex<Waits>,
+    seat: Option<Arc<Seat>>,
 }
 
 /// Time that questions to the person took, those under way included; questions asked at once count once.
@@ -99,7 +101,14 @@ impl Funnel {
             gate,
             refusal: Mutex::new(None),
             waits: Mutex::default(),
+            seat: None,
         }
+    }
+
+    /// On a seat that is given up while a person is asked.
+    #[must_use]
+    pub fn seated(self, seat: Arc<Seat>) -> Self {
+        Self { seat: Some(seat), ..self }
     }
 
     /// With what no component may touch, whatever the rules say.
@@ -278,7 +287,10 @@ impl Funnel {
             return Err(Denial::Cancelled);
         }
         self.waits().begin();
-        let verdict = self.put(&act, metadata).await;
+        let verdict = match &self.seat {
+            Some(seat) => seat.aside(self.put(&act, metadata)).await,
+            None => self.put(&act, metadata).await,
+        };
         self.waits().end();
         // An answer to a component that is another one by now is an answer to nobody.
         self.stand().map_err(|Refused| Denial::Cancelled)?;

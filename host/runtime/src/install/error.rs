@@ -9,9 +9,7 @@ pub enum InstallError {
         "`{name}` cannot be the name of a plugin: {why}. Name it with --name: small letters, digits, `-`, `_` and `.`, at most 64 of them."
     )]
     Name { name: String, why: &'static str },
-    #[error(
-        "{name} is not installed: {what}. What is part of the program keeps its name; choose another one with --name where that helps."
-    )]
+    #[error("{name} is not installed: {what}. A name that is there stands; choose another one with --name.")]
     Shadows { name: String, what: String },
     #[error("{name} is not run: {} is not the file that was agreed to. Install it anew with `airlock plugin add`.", path.display())]
     Changed { name: String, path: PathBuf },

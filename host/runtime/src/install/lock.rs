@@ -6,6 +6,7 @@ use crate::manifest::Manifest;
 use model::grant::Grant;
 use model::owner::Owner;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -46,6 +47,9 @@ pub struct Pinned {
     /// In place of a manifest of its own: the sidecar that lay beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<Manifest>,
+    /// Tools whose names were taken: as it calls them, and as they are called here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -229,6 +233,7 @@ impl Pinned {
             asked: Grant::default(),
             grant,
             manifest: Some(Manifest { description: Some("d".into()), ..Manifest::default() }),
+            tools: [("t".to_owned(), "a_t".to_owned())].into(),
         }
     }
 }

@@ -21,6 +21,8 @@ use crate::registry::{Plugin, PluginInfo};
 use crate::source::{Bytes, Installed, Source};
 use model::grant::{Grant, Upgrade};
 use model::permission::OF_THE_HOST;
+use model::tool::ToolSpec;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A component that somebody wants to install.
@@ -28,6 +30,8 @@ use std::sync::Arc;
 pub struct Offer {
     /// What it is to be called.
     pub name: String,
+    /// A person chose that name: what it offers under a name that is taken is called by it.
+    pub named: bool,
     /// Where it comes from.
     pub source: String,
     pub bytes: Vec<u8>,
@@ -46,6 +50,8 @@ pub struct Candidate {
     pub has_manifest: bool,
     /// What stands under its name now.
     pub before: Option<Pinned>,
+    /// Its tools whose names are taken: as it calls them, and as they are called here.
+    pub renamed: BTreeMap<String, String>,
     bytes: Vec<u8>,
     sidecar: Option<Manifest>,
 }
@@ -113,7 +119,7 @@ impl Runtime {
     /// # Errors
     /// The first reason why it cannot be installed.
     pub fn candidate(&self, offer: Offer) -> Result<Candidate, RuntimeError> {
-        let Offer { name, source, bytes, sidecar } = offer;
+        let Offer { name, named, source, bytes, sidecar } = offer;
         name::check(&name)?;
         let before = self.depot().read()?.get(&name).cloned();
         let publisher = signer(&name, &bytes)?;
@@ -123,7 +129,9 @@ impl Runtime {
         if let Some(manifest) = &sidecar {
             info.describe_by(manifest);
         }
-        self.takes_no_name(&info)?;
+        let named = named || before.as_ref().is_some_and(|b| !b.tools.is_empty());
+        let renamed = self.takes_no_name(&info, named)?;
+        rename(&mut info.tools, &renamed);
         if let Some(before) = &before {
             same_publisher(&name, before.publisher.as_deref(), publisher.as_deref())?;
             not_older(&name, before.version.as_deref(), info.version.as_deref())?;
@@ -133,7 +141,7 @@ impl Runtime {
             self.depot().keep(&info.digest, &bytes)?;
         }
         let sha256 = sha256(&bytes);
-        Ok(Candidate { info, source, sha256, publisher, has_manifest, before, bytes, sidecar })
+        Ok(Candidate { info, source, sha256, publisher, has_manifest, before, renamed, bytes, sidecar })
     }
 
     /// Stores a component and what was agreed to. In force from the next start on.
@@ -141,7 +149,7 @@ impl Runtime {
     /// # Errors
     /// A folder that cannot be written; a lock that another program changed meanwhile.
     pub fn install(&self, candidate: Candidate, decision: Decision) -> Result<Pinned, RuntimeError> {
-        let Candidate { info, source, sha256, publisher, before, bytes, sidecar, .. } = candidate;
+        let Candidate { info, source, sha256, publisher, before, renamed, bytes, sidecar, .. } = candidate;
         let pinned = Pinned {
             name: info.name.clone(),
             source,
@@ -155,6 +163,7 @@ impl Runtime {
             asked: info.grant,
             grant: decision.grant,
             manifest: sidecar,
+            tools: renamed,
         };
         let depot = self.depot();
         depot.keep(&pinned.blake3, &bytes)?;
@@ -235,8 +244,9 @@ impl Runtime {
         }
     }
 
-    /// The program's own names stand, and so do those of what is installed already.
-    fn takes_no_name(&self, info: &PluginInfo) -> Result<(), InstallError> {
+    /// The program's own names stand, and so do those of what is installed already. A tool that is called like another one gets the
+    /// plugin's name before its own, where a person chose that.
+    fn takes_no_name(&self, info: &PluginInfo, named: bool) -> Result<BTreeMap<String, String>, InstallError> {
         let shadows = |what: String| Err(InstallError::Shadows { name: info.name.clone(), what });
         let alike = |other: &String| name::folded(other) == name::folded(&info.name);
         if let Some(own) = self.bundled_names().iter().find(|n| alike(n)) {
@@ -246,18 +256,42 @@ impl Runtime {
         if let Some(other) = installed.iter().find(|n| alike(n) && **n != info.name) {
             return shadows(format!("`{other}` is installed, which reads alike"));
         }
-        for tool in &info.tools {
-            let alike = |other: &str| name::folded(other) == name::folded(&tool.name);
+        let others = self.with_tools();
+        let taken = |tool: &str| {
+            let alike = |other: &str| name::folded(other) == name::folded(tool);
             if OF_THE_HOST.iter().any(|n| alike(n)) {
-                return shadows(format!("its tool `{}` has a name of the program", tool.name));
+                return Some(format!("its tool `{tool}` has a name of the program"));
             }
-            let others = self.with_tools();
             let mut others = others.iter().filter(|p| p.source.name != info.name);
-            if let Some(owner) = others.find(|p| p.about.tools.iter().any(|t| alike(&t.name))) {
-                return shadows(format!("its tool `{}` is called like one of `{}`", tool.name, owner.source.name));
+            let owner = others.find(|p| p.about.tools.iter().any(|t| alike(&t.name)))?;
+            Some(format!("its tool `{tool}` is called like one of `{}`", owner.source.name))
+        };
+        let mut renamed = BTreeMap::new();
+        for tool in &info.tools {
+            let Some(what) = taken(&tool.name) else { continue };
+            let prefix = info.name.replace('.', "_");
+            let here = format!("{prefix}_{}", tool.name);
+            if !named {
+                return shadows(format!("{what}. With --name OTHER it is called OTHER_{}", tool.name));
             }
+            if here.len() > TOOL_NAME_MAX || taken(&here).is_some() {
+                return shadows(format!("{what}, and `{here}` is too long or taken too"));
+            }
+            renamed.insert(tool.name.clone(), here);
         }
-        Ok(())
+        Ok(renamed)
+    }
+}
+
+/// Characters of a tool's name, as providers accept it.
+const TOOL_NAME_MAX: usize = 64;
+
+/// The tools as they are called here.
+pub(crate) fn rename(tools: &mut [Arc<ToolSpec>], renamed: &BTreeMap<String, String>) {
+    for tool in tools {
+        if let Some(here) = renamed.get(&tool.name) {
+            *tool = Arc::new(ToolSpec { name: here.clone(), ..(**tool).clone() });
+        }
     }
 }
 

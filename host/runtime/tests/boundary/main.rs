@@ -4,6 +4,7 @@
 
 mod attacks;
 mod bare;
+mod crowd;
 mod guests;
 mod hooks;
 mod limits;

@@ -53,8 +53,13 @@ impl Person {
 
     /// With a component that was installed, and all that it asks for.
     pub fn installing(self, name: &str, bytes: &[u8]) -> Self {
-        let offer =
-            Offer { name: name.into(), source: format!("/x/{name}.wasm"), bytes: bytes.to_vec(), sidecar: None };
+        let offer = Offer {
+            name: name.into(),
+            named: false,
+            source: format!("/x/{name}.wasm"),
+            bytes: bytes.to_vec(),
+            sidecar: None,
+        };
         let candidate = self.runtime.candidate(offer).unwrap();
         let decision = Decision { grant: candidate.info.grant.clone(), decided: "2026-01-02T03:04:05Z".into() };
         self.runtime.install(candidate, decision).unwrap();

@@ -1,7 +1,7 @@
 //! `airlock doctor --attack`: the part of the attack suite that harms nothing, on this machine. Each attack is a component that is
 //! part of the program; it must end as it should, and another call must be served after it.
 
-use super::{Finding, Report};
+use super::{Finding, Report, Weight};
 use async_trait::async_trait;
 use model::fault::FailureKind::{self, Limit, TimedOut, Trap};
 use model::grant::CallGrant;
@@ -68,14 +68,12 @@ fn bundled(attack: &Attack) -> Bundled {
 
 fn judged(attack: &Attack, ended: &Result<ToolOutput, ToolFailure>) -> Finding {
     match ended {
-        Err(failure) if failure.kind == attack.ends => {
-            Finding { what: attack.what, ok: true, found: failure.message.clone() }
-        }
+        Err(failure) if failure.kind == attack.ends => Finding::new(attack.what, Weight::Fine, failure.message.clone()),
         Err(failure) => {
             let found = format!("it ended as {}, not as {}: {}", failure.kind, attack.ends, failure.message);
-            Finding { what: attack.what, ok: false, found }
+            Finding::new(attack.what, Weight::Failure, found)
         }
-        Ok(_) => Finding { what: attack.what, ok: false, found: "it was not stopped".into() },
+        Ok(_) => Finding::new(attack.what, Weight::Failure, "it was not stopped".into()),
     }
 }
 

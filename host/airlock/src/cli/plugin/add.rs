@@ -59,7 +59,7 @@ pub async fn add(args: &'static AddArgs) -> Result<(), Report> {
     let fetched = fetch::fetch(&args.source, args.digest.as_deref()).await?;
     let name = args.name.clone().unwrap_or_else(|| fetched.name.clone());
     let beside = fetched.policy.clone();
-    let candidate = look_at(&runtime, name, fetched).await?;
+    let candidate = look_at(&runtime, name, args.name.is_some(), fetched).await?;
     let given = given(args, &candidate, beside)?;
     let Some((grant, agreement)) = put(&candidate, given.as_ref())? else {
         say(&format!("{} is installed already, just so", candidate.info.name));
@@ -69,6 +69,9 @@ pub async fn add(args: &'static AddArgs) -> Result<(), Report> {
         say(&format!(
             "It is signed by {key}, which nobody here has vouched for; no other key can sign it from now on."
         ));
+    }
+    for (own, here) in &candidate.renamed {
+        say(&format!("its tool `{own}` is called `{here}` here, since the name is taken"));
     }
     grants::agree(&agreement, args.yes)?;
     let pinned = runtime.install(candidate, decision(grant))?;
@@ -96,7 +99,7 @@ async fn renew(runtime: &Arc<Runtime>, before: &Pinned, yes: bool) -> Result<(),
     // An address is pinned to its content: there is nothing new to be found there.
     let digest = before.source.starts_with("http").then(|| format!("sha256:{}", before.sha256));
     let fetched = fetch::fetch(&before.source, digest.as_deref()).await?;
-    let candidate = look_at(runtime, before.name.clone(), fetched).await?;
+    let candidate = look_at(runtime, before.name.clone(), false, fetched).await?;
     match put(&candidate, None)? {
         None => print_foreign(&format!("{} is as it was\n", before.name)),
         Some((grant, agreement)) => {
@@ -128,10 +131,10 @@ async fn forget_answers(tools: impl Iterator<Item = &str>) -> Result<(), Report>
 }
 
 /// A component is compiled and asked what it offers, which takes a while and no waiting.
-async fn look_at(runtime: &Arc<Runtime>, name: String, fetched: Fetched) -> Result<Candidate, Report> {
+async fn look_at(runtime: &Arc<Runtime>, name: String, named: bool, fetched: Fetched) -> Result<Candidate, Report> {
     let runtime = runtime.clone();
     let Fetched { source, bytes, sidecar, .. } = fetched;
-    let offer = Offer { name, source, bytes, sidecar };
+    let offer = Offer { name, named, source, bytes, sidecar };
     let bar = fetch::compiling(offer.bytes.len());
     let looked = tokio::task::spawn_blocking(move || runtime.candidate(offer)).await;
     bar.iter().for_each(indicatif::ProgressBar::finish_and_clear);
@@ -208,7 +211,10 @@ fn tell(format: Format, pinned: &Pinned) -> Result<(), Report> {
 /// All that the flags give, taken together; of a limit named twice the last one.
 pub(super) fn rights(texts: &[String]) -> Result<Grant, Report> {
     let one = |text: &String| match grant_text::from_flag(text) {
-        Some(grant) => Ok(grant),
+        Some(grant) => match grant_text::out_of_range(&grant.limits) {
+            Some((why, hint)) => Err(Report::usage(format!("`{text}`: {why}"), hint)),
+            None => Ok(grant),
+        },
         None if Path::new(text).is_file() => Ok(grant_text::read_file(Path::new(text))?.grant()),
         None => Err(Report::usage(
             format!("`{text}` is no right, and no file"),

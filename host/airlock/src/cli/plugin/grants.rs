@@ -16,6 +16,9 @@ pub struct GrantArgs {
     /// What it may do from now on as well: fs:FOLDER=ro|rw, net:HOST, process:PROGRAM, env:NAME, secrets:NAME, memory=SIZE, cpu=TIME, or a file
     #[arg(required = true)]
     rights: Vec<String>,
+    /// Nothing is asked: to grant is to agree. Taken, so that scripts can say it as for `add`
+    #[arg(long, hide = true)]
+    yes: bool,
 }
 
 #[derive(Debug, Args)]
