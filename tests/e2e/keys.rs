@@ -128,3 +128,23 @@ fn a_key_is_seen_nowhere_but_in_its_header() {
         .collect();
     assert_eq!(with_it, [absolute]);
 }
+
+/// Where the machine has a keyring, the value lies there and in no file; where it has none, nothing is kept and that is said.
+#[test]
+fn a_secret_in_the_keyring_is_in_no_file() {
+    const VALUE: &str = "tok-in-the-ring-4711";
+    let home = Home::new();
+    let set = home.command(&["secret", "set", "airlock-e2e-ring", "--host", "api.example.com", "--keyring"]);
+    let set = finish(set, VALUE.as_bytes());
+    let kept = std::fs::read_to_string(home.data_dir().join("auth.json")).unwrap_or_default();
+    assert!(!kept.contains(VALUE) && !set.stdout.contains(VALUE) && !set.stderr.contains(VALUE));
+    let listed = home.airlock(&["secret", "list"]).exits(0).stdout;
+    if set.code == 0 {
+        assert!(listed.contains("airlock-e2e-ring") && listed.contains("keyring"), "{listed}");
+        let _ = home.airlock(&["secret", "remove", "airlock-e2e-ring"]).exits(0);
+    } else {
+        assert_eq!(set.code, 2, "{}", set.stderr);
+        assert!(set.stderr.contains("the keyring of this machine cannot be used"), "{}", set.stderr);
+        assert!(set.stderr.contains("without --keyring") && kept.is_empty() && !listed.contains("airlock-e2e-ring"));
+    }
+}
