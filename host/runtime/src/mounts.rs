@@ -2,11 +2,11 @@
 //! is, and the funnel keeps the rest of that out of reach ([`Reach`]).
 
 use model::grant::{Grant, Mode};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Real folder and name → mode.
-pub type Mounts = BTreeMap<(PathBuf, String), Mode>;
+/// Real folder and name → mode, in the order of mounting: libraries take the later of two names that fit a path equally well, and
+/// `/` fits as well as `.`.
+pub type Mounts = Vec<((PathBuf, String), Mode)>;
 
 /// What a component may touch, where its mounts are wider than that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,14 +53,18 @@ pub fn mounts(grant: &Grant, workspace: &Path) -> Mounts {
 fn add_folder(all: &mut Mounts, real: &Path, name: &str, mode: Mode, workspace: &Path) {
     let inside = Path::new(name).is_relative();
     let mut add = |folder: &Path, name: String| {
-        let held = all.entry((folder.to_owned(), name)).or_insert(mode);
-        *held = (*held).max(mode);
+        let mount = (folder.to_owned(), name);
+        match all.iter_mut().find(|(known, _)| *known == mount) {
+            Some((_, held)) => *held = (*held).max(mode),
+            None => all.push((mount, mode)),
+        }
     };
+    if !inside && workspace.starts_with(real) {
+        add(workspace, ".".to_owned());
+    }
     add(real, real.to_string_lossy().into_owned());
     if inside {
         add(real, name.to_owned());
-    } else if workspace.starts_with(real) {
-        add(workspace, ".".to_owned());
     }
 }
 
@@ -103,7 +107,7 @@ mod tests {
     /// Names that are relative, with their modes.
     fn names(fs: serde_json::Value, w: &Path) -> Vec<(String, Mode)> {
         let all = mounts(&grant(fs), w);
-        assert!(all.keys().all(|(real, _)| real.starts_with(w)), "{all:?}");
+        assert!(all.iter().all(|((real, _), _)| real.starts_with(w)), "{all:?}");
         all.into_iter().filter(|((_, name), _)| !name.starts_with('/')).map(|((_, name), mode)| (name, mode)).collect()
     }
 
@@ -122,6 +126,18 @@ mod tests {
             let want: Vec<_> = want.into_iter().map(|(n, m)| (n.to_owned(), m)).collect();
             assert_eq!(names(fs.clone(), &w), want, "{fs}");
         }
+    }
+
+    /// A library that looks for the mount of an absolute path must not find the workspace.
+    #[test]
+    fn the_whole_machine_is_mounted_after_the_workspace() {
+        let (_dir, w) = world();
+        let all = mounts(&grant(json!({ "/": "rw" })), &w);
+        let names: Vec<&str> = all.iter().map(|((_, name), _)| name.as_str()).collect();
+        assert_eq!(names, [".", "/"]);
+        let all = mounts(&grant(json!({ ".": "rw" })), &w);
+        let names: Vec<&str> = all.iter().map(|((_, name), _)| name.as_str()).collect();
+        assert_eq!(names, [w.to_str().unwrap(), "."]);
     }
 
     #[test]
