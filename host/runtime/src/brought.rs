@@ -46,7 +46,7 @@ impl Term {
     /// `asks`: what its manifest asks for, where it has one. Beyond that nobody gives anything but time and memory.
     pub fn over(&self, held: &Grant, asks: Option<&Grant>) -> Grant {
         match self {
-            Self::Narrowed(most) => held.meet(most),
+            Self::Narrowed(most) => Grant { limits: held.limits.at_most(&most.limits), ..held.meet(most) },
             Self::Granted(given) => {
                 let bounded = asks.map_or_else(|| given.clone(), |asks| given.meet(asks));
                 Grant { limits: given.limits.or(&held.limits), ..bounded }
@@ -108,6 +108,7 @@ pub fn granted_to_file(path: &Path, grant: Option<&Grant>) -> Result<Grant, Runt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::grant::LimitsAsked;
 
     fn grant(json: &str) -> Grant {
         serde_json::from_str(json).unwrap()
@@ -161,6 +162,24 @@ mod tests {
         ] {
             let error = brought.source(name, &path, None, &taken).err().unwrap().to_string();
             assert!(error.contains(word), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn who_may_only_narrow_raises_no_limit() {
+        let usual = LimitsAsked::STANDARD.calls;
+        let calls = |n: Option<u64>| LimitsAsked { calls: n, ..LimitsAsked::default() };
+        for (held, most, want) in [
+            (None, Some(u64::MAX), usual),
+            (None, Some(1), Some(1)),
+            (None, None, None),
+            (Some(7), None, Some(7)),
+            (Some(7), Some(9), Some(7)),
+            (Some(9), Some(7), Some(7)),
+        ] {
+            let grant = |n| Grant { limits: calls(n), ..Grant::default() };
+            let got = Term::Narrowed(grant(most)).over(&grant(held), None);
+            assert_eq!(got.limits, calls(want), "{held:?} at most {most:?}");
         }
     }
 }

@@ -38,7 +38,7 @@ pub struct AddArgs {
     #[command(flatten)]
     one: OneArgs,
     /// Keep it in the keyring of this machine, where the config names it as key = { keyring = "NAME" }; on Linux that is the kernel's,
-    /// which a restart empties
+    /// which a restart empties, and days without use (three, as most are set up)
     #[arg(long)]
     keyring: bool,
 }
@@ -102,7 +102,12 @@ pub(super) fn read_hidden(what: &str, name: &str, how: &'static str) -> Result<S
 const HOW: &str = "Type it where `airlock auth add NAME` asks for it, or give it on standard input.";
 
 fn remove(args: &OneArgs) -> Result<(), Report> {
-    Keys::remove(&Paths::find()?.data, &args.name)?;
+    let paths = Paths::find()?;
+    let was_in_ring = Ring::of(&paths.owner).remove(&args.name).is_ok();
+    match Keys::remove(&paths.data, &args.name) {
+        Err(KeysError::NoKey { .. }) if was_in_ring => {}
+        removed => removed?,
+    }
     match args.format {
         Format::Json => print_json(&json!({ "removed": args.name })),
         Format::Text => print(&format!("forgot the key for {}\n", args.name)),

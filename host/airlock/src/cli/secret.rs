@@ -31,7 +31,8 @@ pub struct SetArgs {
     /// A host that may get it, such as api.example.com (repeatable)
     #[arg(long = "host", value_name = "HOST", required = true)]
     hosts: Vec<String>,
-    /// Keep the value in the keyring of this machine instead of a file; on Linux that is the kernel's, which a restart empties
+    /// Keep the value in the keyring of this machine instead of a file; on Linux that is the kernel's, which a
+    /// restart empties, and days without use (three, as most are set up)
     #[arg(long)]
     keyring: bool,
     /// Text for people or JSON for programs
@@ -65,9 +66,17 @@ fn set(args: &SetArgs) -> Result<(), Report> {
     let paths = Paths::find()?;
     let value = read_hidden("Secret", &args.name, HOW)?;
     let (data, name, hosts) = (&paths.data, &args.name, args.hosts.clone());
+    let ring = Ring::of(&paths.owner);
     let replaced = match args.keyring {
-        true => Keys::add_to_ring(data, &Ring::of(&paths.owner), name, &value, hosts)?,
-        false => Keys::add_secret(data, name, &value, hosts)?,
+        true => Keys::add_to_ring(data, &ring, name, &value, hosts)?,
+        false => {
+            let was_in_ring = Keys::load(data)?.is_in_ring(name);
+            let replaced = Keys::add_secret(data, name, &value, hosts)?;
+            if was_in_ring {
+                Keys::forget_in_ring(&ring, name);
+            }
+            replaced
+        }
     };
     match args.format {
         Format::Json => print_json(&json!({ "set": args.name, "hosts": args.hosts, "replaced": replaced })),
@@ -102,8 +111,7 @@ const HOW: &str = "Type it where `airlock secret set NAME --host HOST` asks for 
 fn remove(args: &OneArgs) -> Result<(), Report> {
     let paths = Paths::find()?;
     if Keys::load(&paths.data)?.is_in_ring(&args.name) {
-        // One that a restart has emptied, or that is out of reach, is forgotten all the same.
-        let _ = Ring::of(&paths.owner).remove(&args.name);
+        Keys::forget_in_ring(&Ring::of(&paths.owner), &args.name);
     }
     Keys::remove_secret(&paths.data, &args.name)?;
     match args.format {

@@ -93,6 +93,11 @@ impl KeysError {
     }
 }
 
+/// A secret for tools is no provider's key, though both may have one name: neither is sent where the other belongs.
+pub(super) fn in_store(name: &str) -> String {
+    format!("{SECRET}{name}")
+}
+
 impl Keys {
     /// Reads the file of this data folder; without one there are no keys.
     ///
@@ -154,9 +159,9 @@ impl Keys {
     /// The value of a secret for tools, and its hosts.
     #[must_use]
     pub fn secret(&self, name: &str) -> Option<(String, &[String])> {
-        match self.kept.get(&format!("{SECRET}{name}"))? {
+        match self.kept.get(&in_store(name))? {
             Kept::Secret { value, hosts } => Some((value.clone(), hosts)),
-            Kept::Ring { hosts } => Some((self.sources.ring.get(name).ok()?, hosts)),
+            Kept::Ring { hosts } => Some((self.sources.ring.get(&in_store(name)).ok()?, hosts)),
             Kept::Api { .. } => None,
         }
     }
@@ -164,7 +169,7 @@ impl Keys {
     /// Whether the value of a secret for tools lies in the keyring.
     #[must_use]
     pub fn is_in_ring(&self, name: &str) -> bool {
-        matches!(self.kept.get(&format!("{SECRET}{name}")), Some(Kept::Ring { .. }))
+        matches!(self.kept.get(&in_store(name)), Some(Kept::Ring { .. }))
     }
 
     /// As [`Keys::add_secret`], with the value in the keyring.
@@ -179,8 +184,8 @@ impl Keys {
         hosts: Vec<String>,
     ) -> Result<bool, KeysError> {
         let value = check(name, value)?;
-        ring.set(name, value).map_err(KeysError::Ring)?;
-        Self::change(data, |kept| Ok(kept.insert(format!("{SECRET}{name}"), Kept::Ring { hosts }).is_some()))
+        ring.set(&in_store(name), value).map_err(KeysError::Ring)?;
+        Self::change(data, |kept| Ok(kept.insert(in_store(name), Kept::Ring { hosts }).is_some()))
     }
 
     /// A provider's key into the keyring; the config names it there.
@@ -191,20 +196,25 @@ impl Keys {
         ring.set(provider, check(provider, key)?).map_err(KeysError::Ring)
     }
 
+    /// Takes a secret for tools out of the keyring. One that a restart has emptied, or that is out of reach, is gone all the same.
+    pub fn forget_in_ring(ring: &Ring, name: &str) {
+        let _ = ring.remove(&in_store(name));
+    }
+
     /// Keeps a secret for tools, in place of the one of this name. `true` where there was one.
     ///
     /// # Errors
     /// As [`Keys::add`].
     pub fn add_secret(data: &Path, name: &str, value: &str, hosts: Vec<String>) -> Result<bool, KeysError> {
         let secret = Kept::Secret { value: check(name, value)?.into(), hosts };
-        Self::change(data, |kept| Ok(kept.insert(format!("{SECRET}{name}"), secret).is_some()))
+        Self::change(data, |kept| Ok(kept.insert(in_store(name), secret).is_some()))
     }
 
     /// # Errors
     /// As [`Keys::remove`].
     pub fn remove_secret(data: &Path, name: &str) -> Result<(), KeysError> {
         let none = || KeysError::NoSecret(name.into());
-        Self::change(data, |kept| kept.remove(&format!("{SECRET}{name}")).map(|_| ()).ok_or_else(none))
+        Self::change(data, |kept| kept.remove(&in_store(name)).map(|_| ()).ok_or_else(none))
     }
 
     #[must_use]
@@ -333,8 +343,12 @@ mod tests {
         assert_eq!(keys.secret("github"), Some(("tok-1".to_owned(), hosts.as_slice())));
         assert!(keys.is_in_ring("github") && keys.secrets().eq([("github", hosts.as_slice())]));
         assert!(!fs::read_to_string(keys.path()).unwrap().contains("tok-1"));
-        ring.remove("github").unwrap();
+        Keys::key_to_ring(&ring, "github", "sk-of-the-provider").unwrap();
+        assert_eq!(keys.secret("github").map(|s| s.0).as_deref(), Some("tok-1"), "a key is no secret for tools");
+        assert_eq!(ring.get("github"), Ok("sk-of-the-provider".into()));
+        Keys::forget_in_ring(&ring, "github");
         assert_eq!(keys.secret("github"), None, "after a restart");
+        assert_eq!(ring.get("github"), Ok("sk-of-the-provider".into()));
         assert!(Keys::add_to_ring(dir.path(), &ring, "bad name", "tok", vec![]).is_err());
     }
 

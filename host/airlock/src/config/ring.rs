@@ -1,5 +1,5 @@
-//! The keyring of the operating system: on Linux the kernel's own, which holds values in memory until the machine is restarted. Every
-//! owner has a name of their own in it.
+//! The keyring of the operating system: on Linux the kernel's own, which holds values in memory until the machine is restarted, or
+//! nobody has used them for some days (`persistent_keyring_expiry`, three as a rule). Every owner has a name of their own in it.
 
 use keyring_core::{CredentialStore, Entry, Error};
 use model::owner::Owner;
@@ -24,7 +24,7 @@ impl RingError {
                 "Containers and hardened services often have none; keep it without --keyring, or in an environment variable or a file."
             }
             Self::Nothing => {
-                "Put it there with `airlock secret set NAME --host HOST --keyring` or `airlock auth add NAME --keyring`; a restart of the machine empties it."
+                "Put it there with `airlock secret set NAME --host HOST --keyring` or `airlock auth add NAME --keyring`; a restart of the machine empties it, and some days without use."
             }
             Self::Refused(_) => "Keep it without --keyring, or in an environment variable or a file.",
         }

@@ -2,7 +2,7 @@
 
 use super::Config;
 use super::file::{KeySource, SecretEntry};
-use super::keys::Keys;
+use super::keys::{Keys, in_store};
 use model::grant::Requests;
 use runtime::Secret;
 use runtime::caps::secrets::{SecretSource, ToolSecret};
@@ -22,7 +22,7 @@ impl Declared {
     }
 
     fn is_there(&self, entry: &SecretEntry) -> bool {
-        self.keys.sources().is_there(&entry.source)
+        self.keys.sources().is_there(&for_tools(&entry.source))
     }
 
     /// Each secret with its source, its hosts, and whether it has a value.
@@ -38,6 +38,14 @@ impl Declared {
         let kept =
             kept.map(|(name, hosts)| (name.to_owned(), place(name), hosts.to_vec(), self.keys.secret(name).is_some()));
         declared.chain(kept).collect()
+    }
+}
+
+/// Names in the keyring are those that `secret set` gives there, not those of keys.
+fn for_tools(source: &KeySource) -> KeySource {
+    match source {
+        KeySource::Keyring(name) => KeySource::Keyring(in_store(name)),
+        KeySource::Env(_) | KeySource::File(_) => source.clone(),
     }
 }
 
@@ -57,7 +65,7 @@ impl SecretSource for Declared {
 
     fn find(&self, name: &str) -> Option<ToolSecret> {
         let (value, hosts) = match self.entries.iter().find(|(n, _)| n == name) {
-            Some((_, entry)) => (self.keys.sources().fetch(name, &entry.source).ok()?, entry.hosts.as_slice()),
+            Some((_, entry)) => (self.keys.sources().fetch(name, &for_tools(&entry.source)).ok()?, entry.hosts.as_slice()),
             None => {
                 let (value, hosts) = self.keys.secret(name)?;
                 (value, hosts)

@@ -24,7 +24,7 @@ impl Sources {
         Self { environment: paths.environment.clone(), ring: Ring::of(&paths.owner) }
     }
 
-    /// Whether something lies at the place. Only looked at, never read out.
+    /// Whether something lies at the place. What is read for that goes nowhere.
     #[must_use]
     pub fn is_there(&self, source: &KeySource) -> bool {
         match source {

@@ -63,6 +63,16 @@ impl LimitsAsked {
         self.with(other, |a, b, _| a.or(b))
     }
 
+    /// These, and nowhere more than the other says. Where it says nothing they stand; where only it speaks, the usual ones stand unless
+    /// it is smaller.
+    #[must_use]
+    pub fn at_most(&self, other: &Self) -> Self {
+        self.with(other, |held, most, usual| match (held, most) {
+            (held, None) => held,
+            (held, Some(most)) => held.or(usual).into_iter().chain([most]).min(),
+        })
+    }
+
     pub(super) fn meet(&self, o: &Self) -> Self {
         self.with(o, |a, b, _| a.into_iter().chain(b).min())
     }
