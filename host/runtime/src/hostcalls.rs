@@ -6,9 +6,6 @@
 use crate::leave::Lease;
 use wasmtime::Engine;
 
-/// Host calls between two looks at whether the call's rights still stand. Acts look for themselves.
-const LOOK: u64 = 16;
-
 /// Why a guest is to be stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
@@ -37,7 +34,8 @@ impl HostCalls {
         if self.stop.is_some() {
             return;
         }
-        let is_lapsed = || self.made.is_multiple_of(LOOK) && self.lease.as_ref().is_some_and(|lease| !lease.holds());
+        // Rights that were taken back end at the next host call, whatever it is: only installed components have a lease to look at.
+        let is_lapsed = || self.lease.as_ref().is_some_and(|lease| !lease.holds());
         self.stop = if self.made > self.max { Some(Stop::Calls) } else { is_lapsed().then_some(Stop::Lapsed) };
         if self.stop.is_some() {
             self.engine.increment_epoch();

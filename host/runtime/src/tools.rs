@@ -109,7 +109,6 @@ struct Job {
 impl Job {
     async fn run(self) -> Result<ToolOutput, ToolFailure> {
         let interrupted = || ToolFailure::new(FailureKind::Interrupted, "Interrupted.");
-        let lease = self.lease()?;
         let seat = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Err(interrupted()),
@@ -121,15 +120,17 @@ impl Job {
             () = self.cancel.cancelled() => return Err(interrupted()),
             tool = self.load(seat.kind) => tool?,
         };
+        // Only now: who waited for a place or for the compiler begins with the rights of now.
+        let lease = self.lease()?;
         let grant = lease.as_ref().map_or_else(|| Arc::clone(&self.plugin.grant), |l| self.plugin.granted(&l.given));
         let funnel = Arc::new(self.funnel(&grant, lease.clone()).seated(seat));
         if !self.plugin.source.is_bundled() {
             funnel.taint(Label::Plugin);
         }
-        let mut call = Call::new(tool.engine(), self.setup(grant, lease, Arc::clone(&funnel)), loader.running());
-        let own = self.as_it_calls_it();
+        let setup = self.setup(grant, lease, Arc::clone(&funnel));
+        let (mut call, own) = (Call::new(tool.engine(), setup, loader.running()), self.as_it_calls_it());
         let given = call.run(&self.cancel, async |store| tool.call(store, &own).await).await;
-        let outcome = self.judge(given, call.bounds.output);
+        let outcome = self.judge(given, call.bounds.output).and_then(|output| funnel.due(output));
         let outcome = told(outcome, call.store.data(), &call.bounds);
         call.store.data_mut().files.settle(outcome.is_ok()).await;
         call.store.data().network.settle().await;

@@ -143,6 +143,14 @@ impl Funnel {
         }
     }
 
+    /// What the call has come to, unless its rights were taken back meanwhile.
+    ///
+    /// # Errors
+    /// That they were.
+    pub fn due<T>(&self, value: T) -> Result<T, ToolFailure> {
+        self.stand().map(|()| value).map_err(|_| lapsed(&self.actor))
+    }
+
     fn keep_private(&self, real: &Path, writes: bool) -> Result<(), Refused> {
         self.stand()?;
         self.keep_in_reach(real, writes)?;
