@@ -65,7 +65,9 @@ impl SecretSource for Declared {
 
     fn find(&self, name: &str) -> Option<ToolSecret> {
         let (value, hosts) = match self.entries.iter().find(|(n, _)| n == name) {
-            Some((_, entry)) => (self.keys.sources().fetch(name, &for_tools(&entry.source)).ok()?, entry.hosts.as_slice()),
+            Some((_, entry)) => {
+                (self.keys.sources().fetch(name, &for_tools(&entry.source)).ok()?, entry.hosts.as_slice())
+            }
             None => {
                 let (value, hosts) = self.keys.secret(name)?;
                 (value, hosts)
