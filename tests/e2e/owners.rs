@@ -70,7 +70,7 @@ fn what_is_one_owners_never_shows_at_anothers() {
     let read = bob(&["plugin", "call", "read", "read", &input, "--yes"], "").exits(4);
     assert!(read.stderr.contains("belongs to the host") && !shows(&read), "{}", read.stderr);
     let line = json!({ "command": format!("cat {} || true", hers.display()), "description": "look" }).to_string();
-    assert!(!shows(&bob(&["plugin", "call", "bash", "bash", &line, "--yes"], "")));
+    assert!(!shows(&bob(&["plugin", "call", "bash", "bash", &line, "--yes"], "").exits(0)));
     for needle in [CANARY, id.as_str()] {
         let bytes = all_bytes(&home_of(&home, "bob"));
         assert!(!bytes.windows(needle.len()).any(|w| w == needle.as_bytes()), "{needle} is in his home");

@@ -70,7 +70,7 @@ fn what_a_workspace_brings_takes_nobodys_place() {
     }
     home.file("airlock.toml", "[plugins.broken]\nsource = \"broken.wasm\"\n");
     assert!(home.airlock(&["trust"]).exits(0).stdout.contains("cannot be used"));
-    let _ = plugin(&home, &["call", ECHO, ECHO, "{}", "--yes"]).exits(0);
+    has(&plugin(&home, &["call", ECHO, ECHO, "{}", "--yes"]).exits(0), &["`broken` of the config is left out"]);
     home.file("airlock.toml", "[plugins.wide]\nsource = \"asks.wasm\"\ngrant = { fs = { \".\" = \"rw\" } }\n");
     let told = home.airlock(&["trust"]).exits(0).stdout;
     assert!(told.contains("may read files under ./docs") && !told.contains("change files"), "{told}");

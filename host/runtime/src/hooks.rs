@@ -10,7 +10,7 @@ use crate::instance::Call;
 use crate::nobody;
 use crate::open::Runtime;
 use crate::registry::{HookPoint, Plugin};
-use crate::state::{CallState, Setup};
+use crate::state::CallState;
 use crate::v0_1::{Hook, RawOpinion, cut};
 use async_trait::async_trait;
 use model::event::Event;
@@ -83,11 +83,13 @@ impl Chain {
         plugin: &Arc<Plugin>,
         body: impl AsyncFnOnce(&Hook, &mut Store<CallState>) -> wasmtime::Result<Option<T>>,
     ) -> Result<Option<T>, HookFault> {
+        if plugin.source.installed().is_some_and(|installed| installed.leave.grant().is_none()) {
+            return Err(HookFault("it was removed or replaced since this session began".into()));
+        }
         let _place = self.runtime.hook_place().await;
         let loader = self.runtime.loader();
         let hook = plugin.hook(loader).map_err(|e| HookFault(e.to_string()))?;
         let setup = nobody::setup(Arc::clone(&plugin.label), Bounds::HOOK);
-        let setup = Setup { pool: Some(self.runtime.pool()), ..setup };
         let mut call = Call::new(hook.engine(), setup, loader.running());
         let ended = call.run(&CancellationToken::new(), async |store| body(&hook, store).await).await;
         ended.map_err(|fault| HookFault(fault.to_string()))

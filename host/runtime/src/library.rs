@@ -127,6 +127,7 @@ impl Library {
         brought.plugins.iter().for_each(|said| library.bring(brought, said));
         library.learn(loader, |e| e.learnt.has_tools())?;
         library.notices.extend(library.hidden_tools(loader));
+        library.notices.extend(library.unusable(loader));
         Ok(library)
     }
 
@@ -152,6 +153,16 @@ impl Library {
             // What is not there is narrow enough.
             (Use::Narrowed(_), None) => {}
         }
+    }
+
+    /// Components that a config brings along and that cannot be used: told here, since nobody else names them.
+    fn unusable(&self, loader: &Loader) -> Vec<String> {
+        let brought = self.entries.iter().filter(|e| e.source.file.is_some());
+        let told = |e: &Entry| {
+            let why = e.learn(loader).err()?;
+            Some(format!("the plugin `{}` of the config is left out: {why}", e.source.name))
+        };
+        brought.filter_map(told).collect()
     }
 
     /// Tools that a config brings along under a name that is taken: the first of a name stands.

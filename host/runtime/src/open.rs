@@ -332,7 +332,7 @@ impl Runtime {
         if let Some(plugin) = self.library.named(&self.loader, name)?.filter(|p| role.fits(p)) {
             return Ok(plugin);
         }
-        if name.contains('/') || Path::new(name).extension().is_some() {
+        if role.takes_file(name) {
             let plugin = self.read(Path::new(name))?;
             if role.fits(&plugin) {
                 return Ok(plugin);
@@ -375,6 +375,16 @@ impl Role {
             Self::Any => "plugin",
             Self::Adapter => "provider",
             Self::Hook => "hook",
+        }
+    }
+
+    /// Whether the text means a file. What a person types does so when it looks like one. A config has its files by their whole path,
+    /// held to what was trusted: a name in it means an installed component or none, whatever lies in the working directory.
+    fn takes_file(self, name: &str) -> bool {
+        let path = Path::new(name);
+        match self {
+            Self::Any => name.contains('/') || path.extension().is_some(),
+            Self::Adapter | Self::Hook => path.is_absolute(),
         }
     }
 

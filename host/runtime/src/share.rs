@@ -15,7 +15,8 @@ use tokio::time::timeout;
 pub struct Share {
     /// Calls of tools that work at once. Those that wait for an answer of the person are bounded by their memory.
     pub instances: usize,
-    /// Bytes of linear memory of everything that runs, rests or waits.
+    /// Bytes of linear memory of everything that runs, rests or waits. Hooks are not counted: a full account must not switch a guard or a
+    /// redactor off, and they have few places and small bounds of their own.
     pub memory: usize,
     /// How long a call waits for a place before it is refused.
     pub wait: Duration,

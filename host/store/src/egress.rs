@@ -8,11 +8,16 @@ use model::id::SessionId;
 use model::store::StoreError;
 use rusqlite::{Connection, Transaction, params};
 
-/// Notes a request, in place of what was noted under its id before.
-pub(crate) fn note(tx: &Transaction<'_>, record: &Egress) -> rusqlite::Result<usize> {
+/// Notes a request, in place of what was noted under its id before. Of those without a session only the newest are kept.
+pub(crate) fn note(tx: &Transaction<'_>, record: &Egress) -> rusqlite::Result<()> {
     let sql = "INSERT INTO egress (id, session_id, data) VALUES (?1, ?2, ?3)
                ON CONFLICT (id) DO UPDATE SET data = excluded.data";
-    tx.prepare_cached(sql)?.execute(params![record.id, record.session.as_str(), to_json(record)?])
+    tx.prepare_cached(sql)?.execute(params![record.id, record.session.as_str(), to_json(record)?])?;
+    let known = "SELECT EXISTS (SELECT 1 FROM session WHERE id = ?1)";
+    if !tx.prepare_cached(known)?.query_row([record.session.as_str()], |r| r.get(0))? {
+        shed(tx)?;
+    }
+    Ok(())
 }
 
 impl Ledger {

@@ -59,7 +59,8 @@ impl Journal for Ledger {
 
     async fn egress(&self, record: Egress) -> Result<(), JournalError> {
         let attempt = "note a request";
-        self.write(attempt, move |tx| crate::egress::note(tx, &record)).await.map(drop).map_err(failed(attempt))
+        let note = move |tx: &rusqlite::Transaction<'_>| crate::egress::note(tx, &record);
+        self.write(attempt, note).await.map_err(failed(attempt))
     }
 }
 

@@ -176,10 +176,10 @@ pub async fn main(args: &RunArgs) -> Result<Exit, Report> {
         return Err(Report::usage("there is no prompt", "Say what to do: airlock run \"What is in this folder?\"."));
     }
     let rooms = rooms.ready().await?;
-    let brought = ground.config.brought.clone();
+    let folder = ground.place.directory.clone();
     let (mut ground, old) = find_session(args, ground, &rooms).await?;
-    // The session's own folder may be another one, whose config brings other components along.
-    let rooms = match ground.config.brought == brought {
+    // The session's own folder may be another one, whose config has other components, secrets and bounds.
+    let rooms = match ground.place.directory == folder {
         true => rooms,
         false => wire::open(&ground, args.require_sandbox).ready().await?,
     };

@@ -75,9 +75,10 @@ async fn calls_without_a_session_have_theirs_and_keep_the_newest() {
     assert_eq!(ledger.egress_of_calls().await.unwrap(), [record("1", &call, 2)]);
     let many: Vec<_> = (2..=KEPT + 3).map(|n| record(&n.to_string(), &call, 0)).collect();
     let all = many.clone();
-    let put = move |tx: &Transaction<'_>| all.iter().try_for_each(|r| note(tx, r).map(drop));
+    let put = move |tx: &Transaction<'_>| all.iter().try_for_each(|r| note(tx, r));
     ledger.write("put", put).await.unwrap();
-    ledger.write("shed", shed).await.unwrap();
+    let rows = |db: &Connection| db.query_row("SELECT count(*) FROM egress", [], |r| r.get::<_, i64>(0));
+    assert_eq!(ledger.read("count", rows).await.unwrap(), KEPT + 1);
     let kept = ledger.egress_of_calls().await.unwrap();
     assert_eq!((kept.len() as i64, kept.first(), kept.last()), (KEPT, many.get(2), many.last()));
     assert_eq!(ledger.egress_of(&mine.id).await.unwrap().len(), 1, "a session keeps its own");

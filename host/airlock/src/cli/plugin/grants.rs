@@ -1,7 +1,8 @@
 //! `airlock plugin grant|revoke`, and how a person agrees to what a component may do.
 
 use super::add::rights;
-use crate::cli::{print_foreign, say};
+use crate::cli::{Ground, Permits, print_foreign, say};
+use crate::config::Overrides;
 use crate::report::{Exit, Report};
 use crate::wire;
 use clap::Args;
@@ -54,7 +55,18 @@ pub async fn revoke(args: &'static RevokeArgs) -> Result<(), Report> {
             ),
         ));
     }
-    print_foreign(&format!("{}: {}\n", pinned.name, pinned.grant.words()))
+    print_foreign(&format!("{}: {}\n", pinned.name, pinned.grant.words()))?;
+    if config_grants(&pinned.name) {
+        say(&format!("the config here still grants what it says under [plugins.{}], whatever is revoked", pinned.name));
+    }
+    Ok(())
+}
+
+/// Whether a config that counts here says itself what an installed component may do.
+fn config_grants(name: &str) -> bool {
+    let ground = Ground::find(None, &Permits::default(), Overrides::default());
+    let grants = |said: &runtime::PluginUse| said.name == name && matches!(said.how, runtime::Use::Granted(_));
+    ground.is_ok_and(|ground| ground.config.brought.plugins.iter().any(grants))
 }
 
 /// RFC 3339, UTC.
