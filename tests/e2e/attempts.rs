@@ -107,20 +107,13 @@ fn attempts_share_their_limits() {
 fn what_cannot_be_taken_back_stands() {
     let home = Home::new();
     let file = home.work().join("out.txt");
-    let server = attempts(&[40, 90, 60]);
-    let inner = server.base_url();
-    home.config(&support::home::model_config(&inner));
-    let meddler = std::thread::spawn(move || {
-        for _ in 0..6000 {
-            if std::fs::read(&file).is_ok_and(|t| t == b"attempt 1") {
-                return std::fs::write(&file, "mine").is_ok();
-            }
-            std::thread::sleep(std::time::Duration::from_millis(5));
+    let server = attempts_and(&[40, 90, 60], move |n| {
+        if n == 1 {
+            std::fs::write(&file, "mine").expect("the meddler");
         }
-        false
     });
+    home.config(&support::home::model_config(&server.base_url()));
     let run = home.run(&["--attempts", "3", "--yes", "Do the thing."]).exits(0);
-    assert!(meddler.join().expect("the meddler"));
     assert_eq!((run.result()["text"].clone(), home.read("out.txt")), (json!("answer 1"), b"mine".to_vec()));
     assert!(run.stderr.contains("cannot be taken back") && run.stderr.contains("out.txt"), "{}", run.stderr);
     assert_eq!(there(&home, &["1.txt", "2.txt"]), [true, false]);
