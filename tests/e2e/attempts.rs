@@ -119,6 +119,23 @@ fn what_cannot_be_taken_back_stands() {
     assert_eq!(there(&home, &["1.txt", "2.txt"]), [true, false]);
 }
 
+/// What is not kept could not be put back: such an attempt is not taken back in the first place.
+#[test]
+fn an_attempt_with_a_file_that_is_not_kept_stands() {
+    let server = ModelServer::start([]).many_conversations().by(|messages| {
+        let line = json!({"command": "head -c 20000000 /dev/zero > big; echo small > small", "description": "fill"});
+        match (text(messages).contains("You review the work"), results(messages)) {
+            (true, _) => Reply::text(&json!({"problems": ["it is large"], "score": 40}).to_string()),
+            (_, 0) => Reply::calls(&[("c1", "bash", line)]),
+            _ => Reply::text("filled"),
+        }
+    });
+    let home = Home::with_model(&server.base_url());
+    let run = home.run(&["--attempts", "2", "--yes", "Fill it."]).exits(0);
+    assert!(run.stderr.contains("big is too large to be kept aside"), "{}", run.stderr);
+    assert_eq!((home.read("small"), home.read("big").len()), (b"small\n".to_vec(), 20_000_000));
+}
+
 /// The ledger of a home, with a command in it.
 fn in_ledger(home: &Home, sql: &str) {
     let db = rusqlite::Connection::open(home.data_dir().join("airlock.db")).expect("the ledger");

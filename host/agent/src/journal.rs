@@ -12,6 +12,7 @@ mod tree;
 
 pub use diff::{Changes, FileChange, changes, patch_of};
 pub use error::{Obstacle, UndoError};
+pub use plan::lost_by;
 
 use crate::input::Drafting;
 use crate::run::Clock;

@@ -7,6 +7,7 @@ mod echo;
 
 pub(crate) use echo::Echo;
 
+use crate::builtin::background;
 use crate::step::is_providers;
 use crate::transcript::is_prompt;
 use model::id::PartId;
@@ -43,6 +44,8 @@ impl CallMark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Gave(u64),
+    /// A program was left running. What is told of it is its id, which is never the same.
+    Began,
     Failed,
 }
 
@@ -108,7 +111,12 @@ fn mark(part: &Part) -> Option<(CallMark, Outcome)> {
     if part.body.is_dropped() || is_providers(tool) {
         return None;
     }
-    Some((mark_of(tool), outcome(&tool.state)?))
+    Some((mark_of(tool), if begins(tool) { Outcome::Began } else { outcome(&tool.state)? }))
+}
+
+fn begins(tool: &ToolPart) -> bool {
+    let has_id = |state: &ToolState| matches!(state, ToolState::Completed { metadata, .. } if metadata.contains_key(background::ID));
+    tool.tool == background::STARTER && has_id(&tool.state)
 }
 
 fn mark_of(tool: &ToolPart) -> CallMark {

@@ -8,7 +8,7 @@ use crate::report::{self, Exit, Report};
 use crate::review::{self, with_costs_of};
 use crate::wire::{self, Rooms};
 use agent::attempts::{Tried, best, share, used_by};
-use agent::journal::{Rewinder, UndoError};
+use agent::journal::{Rewinder, UndoError, lost_by};
 use agent::{Job, Ports};
 use model::budget::{Limits, Used};
 use model::event::{Ending, EventSink, RunOutcome};
@@ -18,6 +18,7 @@ use model::session::Session;
 use model::store::{Change, Store};
 use model::undo::{Reach, Target};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -195,6 +196,13 @@ impl Trials<'_> {
         if trial.is_taken_back {
             return true;
         }
+        if let Some(file) = self.lost_with(trial).await {
+            let (file, session) = (file.display(), &trial.session);
+            say(&format!(
+                "{file} is too large to be kept aside, so the files of {session} are not taken back, and it stands"
+            ));
+            return false;
+        }
         let taken = self.take_back(&trial.session, trial.before).await;
         trial.is_taken_back = matches!(taken, Ok(true));
         match taken {
@@ -204,6 +212,14 @@ impl Trials<'_> {
                 false
             }
         }
+    }
+
+    /// A file of an attempt that could not be put back in its place if the attempt is to stand after all.
+    async fn lost_with(&self, trial: &Trial) -> Option<PathBuf> {
+        let history = self.rooms.ledger.history(&trial.session).await.ok()?;
+        let target = Target::Since { message: history.get(trial.before)?.info.id().clone() };
+        let (undo, _) = self.rewinder().preview(&trial.session, Some(target), Reach::Files).await.ok()?;
+        lost_by(&undo).map(Path::to_path_buf)
     }
 
     /// What an attempt left that broke off: it is none that could stand, and another one is to be put back in its place.

@@ -98,15 +98,24 @@ pub(super) fn of(actor: &Actor, act: &Act, home: Option<&Path>) -> Vec<Need> {
         Act::Write { path } => file(actor, "edit", path),
         Act::Shell { line, cwd } => shell_line(actor, line, cwd, home),
         Act::Exec { argv, cwd } => shell_line(actor, &shell::quote(argv), cwd, home),
-        Act::Escalate { line, beyond } => escalation(line, beyond),
+        Act::Escalate { line, beyond } => escalation(actor, line, beyond, home),
         Act::Request { url, .. } => vec![Need::new(NET, url.clone(), host_of(url))],
         Act::Other { permission, patterns, always } => other(permission, patterns, always),
     }
 }
 
-/// One need for each thing that is opened: a rule may allow one of them for some lines.
-fn escalation(line: &str, beyond: &Beyond) -> Vec<Need> {
-    beyond.names().iter().map(|opened| Need::new(ESCALATE, format!("{opened}: {}", line.trim()), None)).collect()
+/// For each thing that is opened one need for the line, and one for each program that it runs: a rule that speaks of the line's beginning
+/// opens nothing for what comes behind it.
+fn escalation(actor: &Actor, line: &str, beyond: &Beyond, home: Option<&Path>) -> Vec<Need> {
+    let scan = shell::scan(line, &actor.worktree, &actor.worktree, home);
+    let whole = line.trim();
+    let parts = scan.commands.iter().map(|c| c.text.as_str()).filter(|text| *text != whole);
+    let texts: Vec<&str> = std::iter::once(whole).chain(parts).collect();
+    let need = |opened: &str, text: &str| Need {
+        opaque: scan.opaque,
+        ..Need::new(ESCALATE, format!("{opened}: {text}"), None)
+    };
+    beyond.names().iter().flat_map(|opened| texts.iter().map(|text| need(opened, text)).collect::<Vec<_>>()).collect()
 }
 
 fn other(permission: &str, patterns: &[String], always: &[String]) -> Vec<Need> {

@@ -6,7 +6,7 @@
 use super::error::Obstacle;
 use super::tree::{Tree, same};
 use model::journal::{Image, Op};
-use model::undo::{Disk, DiskError, Recorded, Step};
+use model::undo::{Disk, DiskError, Recorded, Step, Undo};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -155,6 +155,15 @@ pub(super) fn weigh(plan: &mut Plan, missing: &HashSet<String>) {
             plan.remarks.push(what);
         }
     }
+}
+
+/// A file that would be gone for good if this were done: what it holds is kept nowhere else.
+#[must_use]
+pub fn lost_by(undo: &Undo) -> Option<&Path> {
+    undo.steps.iter().find_map(|step| match step {
+        Step::Put { path, from, to, .. } if !can_be_made(from, to) => Some(path.as_path()),
+        Step::Put { .. } | Step::Move { .. } => None,
+    })
 }
 
 fn note_kept(image: &mut Image, missing: &HashSet<String>) {

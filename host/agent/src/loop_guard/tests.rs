@@ -55,6 +55,24 @@ fn a_poll_whose_result_changes_is_no_circle() {
 }
 
 #[test]
+fn programs_that_are_left_running_over_and_over_are_a_circle() {
+    let begun = |id: &str| {
+        let mut part = completed("bash", &format!("It runs as {id}"));
+        if let PartBody::Tool(tool) = &mut part.body
+            && let ToolState::Completed { metadata, .. } = &mut tool.state
+        {
+            metadata.insert(background::ID.into(), json!(id));
+        }
+        part
+    };
+    let mut made = assistant(|_| ());
+    made.parts = ["bg-1", "bg-2", "bg-3"].map(begun).to_vec();
+    let guard = LoopGuard::of(&[user("go"), made], None);
+    let again = CallMark::new("bash", &json!({"a": 1}), None);
+    assert_eq!(guard.suspects(&[], again).map(|c| c.period), Some(1));
+}
+
+#[test]
 fn rows_of_up_to_five_calls_are_seen() {
     check("a! | b! | a! | b! | a! | b!", "", "a", Some(2));
     check("a! b! | a! b! | a! b!", "a", "b", Some(2));

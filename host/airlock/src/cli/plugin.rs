@@ -209,6 +209,12 @@ async fn call(args: &CallArgs) -> Result<Exit, Report> {
             if names.is_empty() { "It offers no tools.".into() } else { format!("It has: {}.", names.join(", ")) };
         return Err(Report::usage(format!("the plugin {} has no tool `{}`", args.plugin, args.tool), next));
     };
+    if spec.name == "bash" && input.get("background").and_then(Value::as_bool) == Some(true) {
+        return Err(Report::usage(
+            "a single call leaves no program in the background: it would end with the call",
+            "Call it without `background`, or have it done in a run.",
+        ));
+    }
     let result = judged(args, &ground, &rooms, spec, input).await?;
     show(args.format, &result)?;
     if matches!(&result, Err(f) if f.kind == FailureKind::Denied) {

