@@ -218,8 +218,9 @@ impl Trials<'_> {
     async fn lost_with(&self, trial: &Trial) -> Option<PathBuf> {
         let history = self.rooms.ledger.history(&trial.session).await.ok()?;
         let target = Target::Since { message: history.get(trial.before)?.info.id().clone() };
-        let (undo, _) = self.rewinder().preview(&trial.session, Some(target), Reach::Files).await.ok()?;
-        lost_by(&undo).map(Path::to_path_buf)
+        let (undo, obstacles) = self.rewinder().preview(&trial.session, Some(target), Reach::Files).await.ok()?;
+        // Where something is in the way nothing is taken back, and the reason is another.
+        lost_by(&undo).filter(|_| obstacles.is_empty()).map(Path::to_path_buf)
     }
 
     /// What an attempt left that broke off: it is none that could stand, and another one is to be put back in its place.
