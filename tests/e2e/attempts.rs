@@ -134,6 +134,13 @@ fn an_attempt_with_a_file_that_is_not_kept_stands() {
     let run = home.run(&["--attempts", "2", "--yes", "Fill it."]).exits(0);
     assert!(run.stderr.contains("big is too large to be kept aside"), "{}", run.stderr);
     assert_eq!((home.read("small"), home.read("big").len()), (b"small\n".to_vec(), 20_000_000));
+    // Nor does an undo destroy it in passing.
+    let id = run.result()["sessionID"].as_str().expect("an id").to_owned();
+    let refused = home.airlock(&["session", "undo", &id]).exits(2);
+    assert!(refused.stderr.contains("big is too large to be kept") && refused.stderr.contains("--discard"));
+    assert_eq!(there(&home, &["small", "big"]), [true, true]);
+    let _ = home.airlock(&["session", "undo", &id, "--discard"]).exits(0);
+    assert_eq!(there(&home, &["small", "big"]), [false, false]);
 }
 
 /// The ledger of a home, with a command in it.

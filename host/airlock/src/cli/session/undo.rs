@@ -4,9 +4,9 @@ use super::parse_id;
 use crate::cli::{Format, print_foreign, print_json};
 use crate::report::Report;
 use crate::wire;
-use agent::journal::{Obstacle, describe};
+use agent::journal::{Obstacle, Rewinder, describe, lost_by};
 use clap::{ArgGroup, Args};
-use model::id::{CallId, MessageId};
+use model::id::{CallId, MessageId, SessionId};
 use model::undo::{Reach, StoredUndo, Target, Undo};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -30,6 +30,9 @@ pub struct UndoArgs {
     /// Only list what would be done
     #[arg(long)]
     dry_run: bool,
+    /// Also what is too large to be kept, and so would be gone for good
+    #[arg(long)]
+    discard: bool,
     /// Leave the talk as it is; the model is told
     #[arg(long, conflicts_with = "talk_only")]
     files_only: bool,
@@ -92,11 +95,29 @@ pub async fn undo(args: &UndoArgs) -> Result<(), Report> {
         let (undo, obstacles) = rewinder.preview(&id, target, args.reach()).await?;
         return show_plan(args.format, &undo, &obstacles);
     }
+    if !args.discard {
+        keeps_all(&rewinder, args, &id, target.clone()).await?;
+    }
     let done = rewinder.undo(&id, target, args.reach()).await?;
     match args.format {
         Format::Json => print_json(&as_json(&done)),
         Format::Text => print_foreign(&as_text(&done.undo, "left the talk")),
     }
+}
+
+/// What only undoing would destroy is not undone in passing.
+async fn keeps_all(rewinder: &Rewinder, args: &UndoArgs, id: &SessionId, target: Option<Target>) -> Result<(), Report> {
+    // Whatever else keeps it from being done is told by the undo itself.
+    let Ok((undo, obstacles)) = rewinder.preview(id, target, args.reach()).await else { return Ok(()) };
+    let Some(file) = lost_by(&undo).filter(|_| obstacles.is_empty()) else { return Ok(()) };
+    let what = format!(
+        "{} is too large to be kept: taken back it would be gone for good, and nothing of this could be redone; nothing was changed",
+        file.display()
+    );
+    Err(Report::usage(
+        what,
+        "Look at all of it with --dry-run; take back less with --call or --step, or say --discard.",
+    ))
 }
 
 pub async fn redo(args: &RedoArgs) -> Result<(), Report> {
